@@ -1,0 +1,75 @@
+//! What a toolkit author depends on: the [`Toolkit`] trait, its [`Declaration`], a [`Call`] and a [`ToolError`].
+//!
+//! This crate does not know Python, the interpreter, the store or the model. A toolkit declares its operations as
+//! data, receives calls with bound arguments, and answers with JSON.
+
+mod blocking;
+mod call;
+mod declaration;
+mod error;
+mod name;
+mod schema;
+mod signature;
+
+pub use blocking::blocking;
+pub use call::{Call, SessionContext};
+pub use declaration::{Declaration, Operation, Parameter, Risk};
+pub use error::{ErrorKind, ToolError};
+pub use name::{KEYWORDS, is_python_name};
+pub use signature::{annotation, classes, literal, signature};
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+/// One system that programs can act on: a Python class in the program, its operations the methods.
+///
+/// The contract:
+/// - [`declaration`](Toolkit::declaration) is cheap and, between change notices, returns the same value.
+/// - [`call`](Toolkit::call) gets arguments that are already bound to parameter names and checked for presence. It may
+///   run concurrently with itself. Dropping its future cancels the call; a toolkit that started something outside the
+///   process stops it then.
+/// - A failure is a [`ToolError`] whose message tells the model what to do differently. It never panics.
+#[async_trait]
+pub trait Toolkit: Send + Sync {
+    /// The name, the description and the operations.
+    fn declaration(&self) -> Declaration;
+
+    /// Runs one operation and returns its result as JSON.
+    async fn call(&self, call: Call) -> Result<Value, ToolError>;
+}
+
+/// Implements [`Toolkit`] for the type of an inherent `impl` block.
+///
+/// The block's doc comment is the toolkit's description. Each `async fn(&self, …) -> Result<T, ToolError>` marked
+/// `#[operation(…)]` is an operation; its doc comment is the docstring that the model reads. Other methods stay plain.
+///
+/// - `#[toolkit(name = "…")]`: the Python name.
+/// - `#[operation(risk = "read" | "write" | "destructive")]`: what it can do to the world; must be said. Also
+///   `idempotent` (default: true for reads, else false), `timeout_s = 10` (seconds; default: the gate's),
+///   `enabled = false` (default true), `name = "…"` (default: the method's name).
+/// - Parameters are owned types that implement `Deserialize` and `JsonSchema`. An `Option<T>` need not be given, nor
+///   one with `#[default(20)]`. A doc comment on a parameter is its description. A parameter of type `&Call` or
+///   `&SessionContext` gets the call or its context and is no parameter of the operation.
+/// - `T` implements `Serialize` and `JsonSchema`.
+///
+/// ```
+/// use fimble_toolkit::{ToolError, Toolkit, toolkit};
+///
+/// struct Dice;
+///
+/// /// Dice that always fall the same way.
+/// #[toolkit(name = "dice_toolkit")]
+/// impl Dice {
+///     /// The sum of some dice.
+///     #[operation(risk = "read")]
+///     async fn roll(&self, #[default(2)] /** How many. */ count: u32) -> Result<u32, ToolError> {
+///         Ok(count * 4)
+///     }
+/// }
+///
+/// assert_eq!(Dice.declaration().operations[0].parameters[0].description, "How many.");
+/// ```
+pub use fimble_toolkit_macros::toolkit;
+
+#[doc(hidden)]
+pub mod expansion;
