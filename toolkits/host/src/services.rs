@@ -1,0 +1,146 @@
+//! What systemd runs, asked with `systemctl`.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use fimble_toolkit::ToolError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
+
+/// Most services in one result.
+const SERVICES: usize = 1_000;
+/// There where systemd is the machine's first process.
+const SYSTEMD_RUNS: &str = "/run/systemd/system";
+
+/// Services.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Services {
+    /// By name; at most 1000.
+    pub services: Vec<Service>,
+    /// True if there are more.
+    pub truncated: bool,
+}
+
+/// A service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Service {
+    /// The unit's name, e.g. `nginx.service`.
+    pub name: String,
+    /// `active`, `inactive`, `failed`, `activating` or `deactivating`.
+    pub state: String,
+    /// The finer state, e.g. `running`, `exited`, `dead`.
+    pub sub_state: String,
+    /// Whether its unit file could be read: `loaded`, `not-found`, `masked` or `error`.
+    pub loaded: String,
+    /// What it is.
+    pub description: String,
+}
+
+/// The services in a state, by a part of their name.
+pub(crate) async fn services(state: Option<&str>, name: Option<&str>) -> Result<Services, ToolError> {
+    require_systemd(Path::new(SYSTEMD_RUNS))?;
+    let output = Command::new("systemctl")
+        .args(["list-units", "--type=service", "--all", "--no-pager", "--output=json"])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(|error| ToolError::unavailable(format!("`systemctl` cannot be run: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(ToolError::failed(format!("`systemctl` failed: {}", said.trim())));
+    }
+    Ok(chosen(parse(&output.stdout)?, state, name))
+}
+
+/// One unit as `systemctl` writes it.
+#[derive(Deserialize)]
+struct Unit {
+    unit: String,
+    load: String,
+    active: String,
+    sub: String,
+    description: String,
+}
+
+fn require_systemd(marker: &Path) -> Result<(), ToolError> {
+    if marker.is_dir() {
+        return Ok(());
+    }
+    Err(ToolError::unavailable("systemd does not run on this machine, so there is no list of services")
+        .with_hint("look for the service's process with processes(name=…) or its port with listening_ports()"))
+}
+
+fn parse(output: &[u8]) -> Result<Vec<Service>, ToolError> {
+    let units: Vec<Unit> = serde_json::from_slice(output)
+        .map_err(|error| ToolError::failed(format!("`systemctl` answered in another form: {error}")))?;
+    let service = |Unit { unit, load, active, sub, description }| Service {
+        name: unit,
+        state: active,
+        sub_state: sub,
+        loaded: load,
+        description,
+    };
+    Ok(units.into_iter().map(service).collect())
+}
+
+fn chosen(mut services: Vec<Service>, state: Option<&str>, name: Option<&str>) -> Services {
+    services.retain(|service| {
+        state.is_none_or(|state| service.state == state || service.sub_state == state)
+            && name.is_none_or(|name| service.name.contains(name))
+    });
+    services.sort_by(|left, right| left.name.cmp(&right.name));
+    let total = services.len();
+    services.truncate(SERVICES);
+    Services { truncated: services.len() < total, services }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = r#"[
+        {"unit":"ssh.service","load":"loaded","active":"active","sub":"running","description":"OpenBSD Secure Shell"},
+        {"unit":"backup.service","load":"loaded","active":"failed","sub":"failed","description":"Nightly backup"},
+        {"unit":"gone.service","load":"not-found","active":"inactive","sub":"dead","description":"gone.service"}
+    ]"#;
+
+    #[test]
+    fn services_are_chosen_by_state_and_name() {
+        let names = |state, name| {
+            let services = chosen(parse(OUTPUT.as_bytes()).unwrap(), state, name).services;
+            services.into_iter().map(|service| service.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(None, None), ["backup.service", "gone.service", "ssh.service"]);
+        assert_eq!(names(Some("failed"), None), ["backup.service"]);
+        assert_eq!(names(Some("running"), None), ["ssh.service"]);
+        assert_eq!(names(None, Some("ssh")), ["ssh.service"]);
+        let backup = Service {
+            name: "backup.service".into(),
+            state: "failed".into(),
+            sub_state: "failed".into(),
+            loaded: "loaded".into(),
+            description: "Nightly backup".into(),
+        };
+        let services = chosen(parse(OUTPUT.as_bytes()).unwrap(), Some("failed"), None);
+        assert_eq!(services, Services { services: vec![backup], truncated: false });
+    }
+
+    #[test]
+    fn another_form_of_answer_is_an_error() {
+        let error = parse(b"UNIT LOAD ACTIVE").unwrap_err();
+        assert!(error.message.starts_with("`systemctl` answered in another form"), "{error}");
+    }
+
+    #[test]
+    fn without_systemd_another_way_is_named() {
+        let error = require_systemd(Path::new("/nowhere")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "systemd does not run on this machine, so there is no list of services (hint: look for the service's \
+             process with processes(name=…) or its port with listening_ports())"
+        );
+    }
+}
