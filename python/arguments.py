@@ -1,0 +1,131 @@
+"""Arguments of calls as plain JSON. What has no JSON form is a TypeError that names the argument.
+
+Unlike `codec` this is one way, and runs in the program: it may use the values' own methods.
+"""
+
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import ipaddress
+import os
+import pathlib
+import re
+import types
+import uuid
+
+from _fimble.pending import Pending
+
+_DEPTH = 100
+_PLAIN = {str, bool, type(None)}
+_MOST = 1_000_000
+
+
+def to_json(value, where):
+    """`value` as plain JSON; `where` is what an error calls it."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    return _convert(value, where, 0)
+
+
+def _convert(value, where, depth):
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is int:
+        if not -(1 << 63) <= value < 1 << 64:
+            raise TypeError(f"{where}: a number of more than 64 bits; pass it as text")
+        return value
+    if kind is float:
+        if value - value != 0.0:
+            raise TypeError(f"{where}: {value} is no number a toolkit can take")
+        return value
+    if depth > _DEPTH:
+        raise TypeError(f"{where}: nested deeper than {_DEPTH} levels, or contains itself")
+    if kind is list or kind is tuple:
+        return [_convert(item, where, depth + 1) for item in value]
+    if type(value) is not Pending and isinstance(value, dict):
+        return {_key(key, where): _convert(item, where, depth + 1) for key, item in value.items()}
+    return _other(value, where, depth)
+
+
+def _key(key, where):
+    if type(key) is str:
+        return key
+    if isinstance(key, enum.Enum):
+        return _key(key.value, where)
+    if isinstance(key, str):
+        return str.__str__(key)
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    if isinstance(key, (int, float, datetime.date, uuid.UUID, pathlib.PurePath)):
+        return str(key)
+    raise TypeError(f"{where}: keys must be text, not {type(key).__name__}")
+
+
+def _other(value, where, depth):
+    if type(value) is Pending:
+        return _convert(value.result(), where, depth)
+    if isinstance(value, enum.Enum):
+        return _convert(value.value, where, depth + 1)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, int):
+        return _convert(int.__pos__(value), where, depth)
+    if isinstance(value, float):
+        return _convert(float.__pos__(value), where, depth)
+    if hasattr(value, "_asdict") and isinstance(value, tuple):
+        return _convert(value._asdict(), where, depth + 1)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: _convert(getattr(value, field.name), where, depth + 1) for field in fields}
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return _number(value.total_seconds())
+    if isinstance(value, decimal.Decimal):
+        # As a number where that loses nothing, else as text.
+        number = _number(float(value)) if value.is_finite() else None
+        return number if number is not None and decimal.Decimal(repr(number)) == value else str(value)
+    if isinstance(value, fractions.Fraction):
+        return _number(float(value))
+    if isinstance(value, (pathlib.PurePath, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, (uuid.UUID, ipaddress._IPAddressBase)):
+        return str(value)
+    if isinstance(value, re.Pattern):
+        return value.pattern
+    if isinstance(value, types.SimpleNamespace):
+        return _convert(vars(value), where, depth + 1)
+    return _by_behaviour(value, where, depth)
+
+
+def _number(number):
+    return int(number) if number == int(number) and abs(number) < 1 << 53 else number
+
+
+def _by_behaviour(value, where, depth):
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{where}: bytes; pass text, e.g. value.decode() or base64")
+    if isinstance(value, collections.abc.Mapping):
+        return _convert(dict(value.items()), where, depth + 1)
+    if isinstance(value, (set, frozenset)):
+        items = [_convert(item, where, depth + 1) for item in value]
+        # The journal knows a call by its arguments: their order must not change from run to run.
+        return sorted(items, key=lambda item: (type(item).__name__, item if isinstance(item, (str, int, float)) else repr(item)))
+    if not isinstance(value, type) and hasattr(type(value), "tolist"):
+        return _convert(value.tolist(), where, depth + 1)
+    if isinstance(value, collections.abc.Iterable) and not isinstance(value, type):
+        items = []
+        for item in value:
+            items.append(_convert(item, where, depth + 1))
+            if len(items) > _MOST:
+                raise TypeError(f"{where}: more than {_MOST:,} items")
+        return items
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    raise TypeError(f"{where}: a {name} cannot be passed to a toolkit; pass its data as text, numbers, lists or dicts")

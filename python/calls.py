@@ -1,0 +1,256 @@
+"""Calls to the host: sent when they are made, answered in any order.
+
+It does not know what a toolkit is, nor how a program uses a reply; see `pending`.
+"""
+
+import _thread
+import asyncio
+import sys
+import threading
+from itertools import islice
+
+from _fimble import arguments, errors, limits, wire
+from _fimble.records import Record
+
+_running_loop = asyncio._get_running_loop
+_thread_count = _thread._count
+_ident = _thread.get_ident
+_result_of = wire.decoder(Record)
+
+
+class Reply:
+    """One call and, later, its answer. `used` says that the program saw the answer."""
+
+    __slots__ = ("id", "target", "method", "site", "done", "used", "cancelled", "value", "error", "futures", "events")
+
+    def __init__(self, number, target, method, site):
+        self.id, self.target, self.method, self.site = number, target, method, site
+        self.done = self.used = self.cancelled = False
+        self.value = self.error = None
+        self.futures, self.events = [], []
+
+    def take(self):
+        """The value, or raises the error."""
+        self.used = True
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class Calls:
+    """All calls of one round."""
+
+    def __init__(self, channel, output, guard, limit, file_name):
+        self._channel, self._output, self._guard = channel, output, guard
+        self._limit, self._file_name = limit, file_name
+        self._open, self._unused = {}, {}
+        self._ordinals, self._sites = {}, {}
+        self._count = 0
+        self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._followers = []
+        self._watching = None
+
+    def make(self, target, method, positional, keyword):
+        """Sends a call and returns its `Reply`. Raises TypeError for an argument that has no JSON form."""
+        to_json = arguments.to_json
+        message = {
+            "id": 0,
+            "target": target,
+            "method": method,
+            "positional": [
+                to_json(value, f"{target}.{method}: argument {index}") for index, value in enumerate(positional, 1)
+            ],
+            "keyword": {name: to_json(value, f"{target}.{method}: argument `{name}`") for name, value in keyword.items()},
+        }
+        site = self._site(sys._getframe(2))
+        self._output.flush()
+        with self._guard, self._lock:
+            if self._count >= self._limit:
+                raise limits.CallLimit()
+            self._count += 1
+            ordinal = self._ordinals.get(site, 0)
+            message["id"] = self._count
+            message["line"], message["column"] = site
+            message["ordinal"] = ordinal
+            reply = Reply(self._count, target, method, site)
+            self._open[reply.id] = self._unused[reply.id] = reply
+            try:
+                self._channel.send(wire.CALL, message)
+            except wire.FrameTooLarge as error:
+                del self._open[reply.id], self._unused[reply.id]
+                self._count -= 1
+                raise errors.InvalidArgument(f"the arguments are too large: {error}", None, target, method) from None
+            self._ordinals[site] = ordinal + 1
+        return reply
+
+    def _site(self, frame):
+        file_name = self._file_name
+        while frame is not None and frame.f_code.co_filename != file_name:
+            frame = frame.f_back
+        if frame is None:
+            return 0, 0
+        code, instruction = frame.f_code, frame.f_lasti // 2
+        key = (id(code), instruction)
+        known = self._sites.get(key)
+        if known is None:
+            line, _, column, _ = next(islice(code.co_positions(), instruction, None), (None,) * 4)
+            # The code is kept, so that its id stays its own.
+            known = self._sites[key] = ((line or 0, self._characters(line, column or 0)), code)
+        return known[0]
+
+    def _characters(self, line, column):
+        import linecache
+
+        text = linecache.getline(self._file_name, line or 0)
+        return column if text.isascii() else len(text.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
+
+    def wait(self, reply):
+        """Reads until the reply is there, in place. Other replies go to their owners."""
+        self._output.flush()
+        while not reply.done:
+            if self._reading.acquire(blocking=False):
+                try:
+                    while not reply.done:
+                        self._pull()
+                finally:
+                    self._reading.release()
+                    self._wake_followers()
+            else:
+                self._follow(reply)
+
+    def _follow(self, reply):
+        # Another thread reads; it wakes this one for its reply, and when it stops reading.
+        event = threading.Event()
+        reply.events.append(event)
+        self._followers.append(event)
+        if not reply.done and self._reading.locked():
+            event.wait()
+        if event in self._followers:
+            self._followers.remove(event)
+
+    def _wake_followers(self):
+        for event in self._followers[:]:
+            event.set()
+
+    def join(self, reply):
+        """Waits for the reply within a coroutine: a generator for `__await__`."""
+        loop = _running_loop()
+        if loop is None:
+            self.wait(reply)
+            return
+        if self._wait_alone(reply, loop):
+            return
+        future = loop.create_future()
+        reply.futures.append(future)
+        if reply.done:
+            return
+        self._watch(loop)
+        self._output.flush()
+        try:
+            yield from future
+        except BaseException:
+            if future in reply.futures:
+                reply.futures.remove(future)
+            if not reply.futures:
+                self.cancel(reply)
+            raise
+
+    def _wait_alone(self, reply, loop):
+        """Reads in place as long as nothing else could run; True if the reply came."""
+        try:
+            ready, timers = loop._ready, loop._scheduled
+            files = len(loop._selector.get_map())
+        except AttributeError:
+            return False
+        # The loop's own wake-up pipe, and this channel.
+        if files > (2 if self._watching is loop else 1):
+            return False
+        flushed = False
+        while not reply.done:
+            if ready or timers or _thread_count() or not self._reading.acquire(blocking=False):
+                return False
+            try:
+                if not flushed:
+                    self._output.flush()
+                    flushed = True
+                self._pull()
+            finally:
+                self._reading.release()
+        return True
+
+    def _watch(self, loop):
+        if self._watching is loop:
+            return
+        if self._watching is not None and not self._watching.is_closed():
+            self._watching.remove_reader(self._channel.descriptor)
+        loop.add_reader(self._channel.descriptor, self._readable)
+        self._watching = loop
+
+    def _readable(self):
+        # Another thread may have read what woke the loop.
+        if self._reading.acquire(blocking=False):
+            try:
+                if not _thread_count() or self._channel.readable():
+                    self._pull()
+            finally:
+                self._reading.release()
+                if self._followers:
+                    self._wake_followers()
+
+    def _pull(self):
+        for kind, text in self._channel.pull():
+            if kind == wire.RETURN:
+                message = _result_of(text)
+                reply = self._open.pop(message.get("id"), None)
+                if reply is not None:
+                    reply.value = message.get("result")
+                    self._settle(reply)
+            elif kind == wire.ERROR:
+                message = wire.loads(text)
+                reply = self._open.pop(message.get("id"), None)
+                if reply is not None:
+                    reply.error = errors.from_frame(message, reply.target, reply.method)
+                    self._settle(reply)
+
+    def _settle(self, reply):
+        reply.done = True
+        here = None
+        for future in reply.futures:
+            if future.done():
+                continue
+            loop = future.get_loop()
+            here = here or _running_loop()
+            if loop is here or not _thread_count():
+                future.set_result(None)
+            else:
+                loop.call_soon_threadsafe(lambda future=future: future.done() or future.set_result(None))
+        for event in reply.events:
+            event.set()
+
+    def cancel(self, reply):
+        """Tells the host that nobody waits any more."""
+        if not reply.done and not reply.cancelled:
+            reply.cancelled = reply.used = reply.done = True
+            reply.error = asyncio.CancelledError("the call was cancelled")
+            self._open.pop(reply.id, None)
+            self._unused.pop(reply.id, None)
+            self._channel.send(wire.CANCEL, {"id": reply.id})
+
+    def release(self, reply):
+        """The program saw the answer: nothing more to do for it."""
+        self._unused.pop(reply.id, None)
+
+    def complete(self):
+        """Waits for the calls that nothing waited for, and returns those that failed."""
+        failed = []
+        for reply in list(self._unused.values()):
+            self.wait(reply)
+            if not reply.used and reply.error is not None:
+                failed.append(reply)
+        return failed
+
+    def abandon(self):
+        """Cancels all that is open."""
+        for reply in list(self._open.values()):
+            self.cancel(reply)

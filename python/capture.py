@@ -1,0 +1,162 @@
+"""What a program leaves behind: the variables it wrote, those it removed, and those that cannot be carried.
+
+It looks at the namespace after the program, with the garbage collector off, and runs no code of the program's classes.
+A value that came in and was not touched is not written again.
+"""
+
+import io
+import types
+
+from _fimble import objects
+from _fimble.carriable import NotCarried, global_path
+from _fimble.codec import encode
+from _fimble.definitions import import_source, references
+from _fimble.missing import Missing
+from _fimble.pending import Pending, reply_of
+from _fimble.preview import cut, preview, type_name
+from _fimble.proxies import Operation, Toolkit
+
+_IMMUTABLE = objects.ids((type(None), bool, int, float, str, bytes, complex, range))
+_FILES = objects.ids((io.TextIOWrapper, io.BufferedReader, io.BufferedWriter))
+_LONGEST_NAME = 200
+_MOST_REASONS = 200
+_FUNCTIONS = objects.ids((types.FunctionType, types.BuiltinFunctionType))
+
+
+class Captured:
+    """Three lists for the DONE frame: `written` (dicts), `removed` (names), `not_carried` (pairs of name and reason)."""
+
+    def __init__(self):
+        self.written, self.removed, self.not_carried = [], [], []
+
+
+class Capture:
+    """One look at a namespace."""
+
+    def __init__(self, namespace, restored, definitions, names, proxies, variable_bytes, variables_bytes):
+        self._namespace, self._restored, self._definitions = namespace, restored, definitions
+        self._names, self._proxies = names, frozenset(proxies)
+        self._variable_bytes, self._left = variable_bytes, variables_bytes
+        self._used = set()
+        self.captured = Captured()
+
+    def run(self):
+        """Looks at every name once."""
+        hidden = {}
+        for name, value in list(self._namespace.items()):
+            if type(name) is not str or name in self._proxies or not name.isidentifier() or len(name) > _LONGEST_NAME:
+                continue
+            if name[0] == "_":
+                if name[:2] != "__" and name != "_":
+                    hidden[name] = value
+                continue
+            self._look(name, value)
+        # Names with an underscore are the program's own, unless something that is carried needs them.
+        while needed := [name for name in hidden if name in self._used or name in self._restored]:
+            for name in needed:
+                self._look(name, hidden.pop(name))
+        for name in self._restored:
+            if name not in self._namespace:
+                self.captured.removed.append(name)
+        return self.captured
+
+    def _look(self, name, value):
+        if type(value) is Pending:
+            reply = reply_of(value)
+            if not reply.done or reply.error is not None:
+                self._refuse(name, "its call failed" if reply.done else "its call was not waited for")
+                return
+            value = reply.value
+        kind = type(value)
+        restored = self._restored.get(name)
+        same = restored is not None and restored.value is value
+        if kind is Missing or kind is Toolkit or kind is Operation or same and self._is_settled(restored, kind):
+            if restored is not None and restored.kind == "definition":
+                self._used.update(references(restored.content) if self._hides() else ())
+            return
+        try:
+            kind, content, shown, line, used = self._contents(name, value, restored)
+            if restored is not None and restored.kind == kind and restored.content == content:
+                return
+            of_type = type_name(value) if kind == "value" else _definition_type(value)
+            shown = preview(value) if kind == "value" else cut(shown, 120)
+        except NotCarried as reason:
+            if not _is_closed(value):
+                self._refuse(name, str(reason))
+            return
+        except (MemoryError, RecursionError) as error:
+            self._refuse(name, f"{type(error).__name__} while it was looked at")
+            return
+        # A rough size is enough: the host counts exactly.
+        self._left -= len(content)
+        if self._left < 0:
+            self._refuse(name, "the variables of this round are too large together; keep less")
+            return
+        entry = {"name": name, "kind": kind, "content": content, "type_name": of_type, "preview": shown}
+        entry["line"] = line or self._definitions.line_of(name)
+        entry["references"] = used
+        self.captured.written.append(entry)
+
+    def _hides(self):
+        return any(name[:1] == "_" and name[:2] != "__" for name in self._namespace if type(name) is str)
+
+    @staticmethod
+    def _is_settled(restored, kind):
+        return restored.kind != "value" or id(kind) in _IMMUTABLE
+
+    def _refuse(self, name, reason):
+        if len(self.captured.not_carried) < _MOST_REASONS:
+            self.captured.not_carried.append([name, cut(reason, 300)])
+        # What the store has under this name is no longer true.
+        if name in self._restored:
+            self.captured.removed.append(name)
+
+    def _contents(self, name, value, restored):
+        """Kind, content, what is shown of a definition, its line if known, and the names it uses."""
+        definitions = self._definitions
+        made = definitions.made.get(name)
+        if made is not None and made.value is value:
+            return "definition", made.source, made.shown, made.line, self._using(made.source)
+        previous = restored.content if restored is not None and restored.kind == "import" else None
+        text = import_source(name, value, definitions.imports, previous)
+        if text is None and (id(type(value)) in _FUNCTIONS or objects.class_of(value, type)):
+            text = self._alias(name, value)
+            if text.startswith(name + " ="):
+                return "definition", text, text, 0, self._using(text)
+        if text is not None:
+            return "import", text, text, 0, []
+        return "value", encode(value, self._names, self._variable_bytes), "", 0, []
+
+    def _using(self, source):
+        used = references(source)
+        self._used.update(used)
+        return used
+
+    def _alias(self, name, value):
+        own = self._names.get(value)
+        if own is not None and own != name and self._namespace.get(own) is value:
+            return f"{name} = {own}"
+        if id(type(value)) in _FUNCTIONS:
+            module, path = value.__module__, value.__qualname__
+        else:
+            module, path = objects.class_path(value)
+        if type(module) is not str or module == "__main__" or "." in path:
+            raise NotCarried("it was made inside a function or by a call; define it at top level with def or class")
+        global_path(value, module, path)
+        return f"from {module} import {path}" + (f" as {name}" if path != name else "")
+
+
+def _definition_type(value):
+    kind = type(value)
+    if kind is types.ModuleType:
+        return "module"
+    if kind is types.FunctionType:
+        # CO_COROUTINE and CO_ASYNC_GENERATOR.
+        return "async function" if value.__code__.co_flags & 0x280 else "function"
+    return type_name(value)
+
+
+def _is_closed(value):
+    """True for a file that `with` has closed: nobody expects it to be there later."""
+    kind = type(value)
+    return id(kind) in _FILES and kind.closed.__get__(value) is True

@@ -1,0 +1,191 @@
+"""Which values can be carried, what they hold, and the reason where they cannot.
+
+It does not know how a value is written; see `codec`.
+"""
+
+import collections
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import ipaddress
+import pathlib
+import re
+import sys
+import types
+import uuid
+import zoneinfo
+from itertools import chain
+
+from _fimble import objects
+from _fimble.records import Record
+
+DEPTH = 300
+
+
+class NotCarried(Exception):
+    """The value cannot be carried. The text is the reason."""
+
+
+class Names:
+    """What a program's own classes and functions are called: `of` maps the object's id to its name, `keep` holds them."""
+
+    def __init__(self):
+        self._names = {}
+        self._kept = []
+
+    def add(self, value, name):
+        """`value` is the session's `name`; an older one of that name stays known."""
+        if id(value) not in self._names:
+            self._kept.append(value)
+        self._names[id(value)] = name
+
+    def get(self, value):
+        """The session's name for a class or function, or None."""
+        return self._names.get(id(value))
+
+
+LEAVES = objects.ids((type(None), bool, int, float, str))
+PATHS = (pathlib.PurePosixPath, pathlib.PosixPath, pathlib.PureWindowsPath)
+ADDRESSES = (
+    ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network,
+    ipaddress.IPv6Network, ipaddress.IPv4Interface, ipaddress.IPv6Interface,
+)  # fmt: skip
+_CHILDLESS = objects.ids((
+    bytes, bytearray, complex, datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone,
+    zoneinfo.ZoneInfo, decimal.Decimal, fractions.Fraction, uuid.UUID, re.Pattern, type(Ellipsis), type(NotImplemented),
+    types.FunctionType, types.BuiltinFunctionType, range, *PATHS, *ADDRESSES,
+))  # fmt: skip
+MAPPINGS = objects.ids((dict, Record, collections.OrderedDict, collections.Counter, collections.defaultdict))
+SEQUENCES = objects.ids((list, tuple, set, frozenset, collections.deque))
+
+
+def too_large(cap):
+    """The reason for a value of more than `cap` bytes."""
+    return NotCarried(f"it is larger than {cap // 1024:,} KiB; keep only what is needed of it")
+
+
+def children_of(value, kind, names):
+    """What a value that is no list or dict holds, as a sized collection. Raises NotCarried."""
+    if id(kind) in SEQUENCES:
+        return value
+    if id(kind) in MAPPINGS:
+        items = list(chain.from_iterable(items_of(value, kind)))
+        if kind is collections.defaultdict and value.default_factory is not None:
+            items.append(value.default_factory)
+        return items
+    if id(kind) in _CHILDLESS:
+        return ()
+    if kind is types.SimpleNamespace:
+        return list(object.__getattribute__(value, "__dict__").values())
+    if kind is slice:
+        return (value.start, value.stop, value.step)
+    if kind is functools.partial:
+        return (value.func, value.args, value.keywords)
+    if objects.class_of(value, type) or names.get(value):
+        return ()
+    if is_enum(kind):
+        return ()
+    if objects.class_of(value, BaseException):
+        return [error_arguments(value), *objects.state(value).values()]
+    known_class(kind, names)
+    base = objects.payload_base(kind)
+    payload = [] if base is object else [payload_of(value, base)]
+    return payload + list(objects.state(value).values())
+
+
+def is_enum(kind):
+    """True for the class of an enum's members."""
+    return objects.has_ancestor(kind, enum.Enum)
+
+
+def error_arguments(error):
+    """An exception's arguments."""
+    return BaseException.args.__get__(error)
+
+
+def items_of(value, kind):
+    """The pairs of a mapping of an exact type."""
+    return collections.OrderedDict.items(value) if kind is collections.OrderedDict else dict.items(value)
+
+
+def payload_of(value, base):
+    """What the builtin part of an instance holds, as an exact builtin."""
+    if base is dict:
+        return dict(dict.items(value))
+    if base in (list, tuple, set, frozenset):
+        return base(base.__iter__(value))
+    if base in (int, float, complex):
+        return base.__pos__(value)
+    if base is str:
+        return str.__str__(value)
+    if base in (bytes, bytearray):
+        return base.__getitem__(value, slice(None))
+    return error_arguments(value)
+
+
+_REASONS = {
+    types.GeneratorType: "is used up once; turn it into a list",
+    types.AsyncGeneratorType: "belongs to this program; keep its items in a list",
+    types.CoroutineType: "belongs to this program; await it",
+    types.ModuleType: "that no import makes again",
+    re.Match: "cannot be carried; keep its groups",
+    memoryview: "cannot be carried; keep bytes",
+    type({}.keys()): "cannot be carried; turn it into a list",
+    type({}.values()): "cannot be carried; turn it into a list",
+    type({}.items()): "cannot be carried; turn it into a list",
+    map: "is used up once; turn it into a list",
+    filter: "is used up once; turn it into a list",
+    zip: "is used up once; turn it into a list",
+    enumerate: "is used up once; turn it into a list",
+    types.MethodType: "cannot be carried; keep the object itself",
+}
+# By the id of the type; other files add theirs.
+HINTS = {id(kind): reason for kind, reason in _REASONS.items()}
+
+
+def unknown_reason(kind):
+    """Why a value of that class cannot be carried, after `a <class>`."""
+    if id(kind) in HINTS:
+        return HINTS[id(kind)]
+    module, _ = objects.class_path(kind)
+    if module.startswith(("_asyncio", "asyncio")):
+        return "belongs to this program; await it and keep the result"
+    if module in ("_io", "io"):
+        return "is open only in this program; keep its content"
+    if module in ("_thread", "threading"):
+        return "belongs to this program"
+    return "cannot be carried; keep its data as dicts, lists and text"
+
+
+def known_class(kind, names):
+    """What the codec calls a class: a session's name, or `module:qualname`. Raises NotCarried."""
+    name = names.get(kind)
+    if name is not None:
+        if not is_enum(kind) and not objects.can_be_blank(kind):
+            raise NotCarried(f"its class {name} cannot be made without running its code; keep its data")
+        return name
+    module, qualname = objects.class_path(kind)
+    if module == "__main__":
+        raise NotCarried(f"its class {objects.class_name(kind)} is not defined at top level")
+    if id(kind) in HINTS or objects.payload_base(kind) is object and not is_enum(kind) or not objects.can_be_blank(kind):
+        raise NotCarried(f"a {objects.class_name(kind)} {unknown_reason(kind)}")
+    return global_path(kind, module, qualname)
+
+
+def global_path(value, module, qualname):
+    """`module:qualname` if that is where `value` is found, without importing anything. Raises NotCarried."""
+    found = sys.modules.get(module)
+    if type(found) is types.ModuleType:
+        found = found.__dict__
+        for part in qualname.split("."):
+            if type(found) is not dict and not objects.class_of(found, type):
+                found = None
+                break
+            found = (found if type(found) is dict else objects.class_attributes(found)).get(part)
+        if found is value:
+            return f"{module}:{qualname}"
+    raise NotCarried(f"{qualname[:60]} is not defined at top level")
+
+

@@ -1,0 +1,259 @@
+"""Which top-level statement made which function, class or import, and its source.
+
+Statements are looked at after they ran: a name is a definition's if it holds the object that the statement left there.
+It does not know how values are carried.
+"""
+
+import ast
+import builtins
+import collections
+import dataclasses
+import enum
+import re
+import symtable
+import sys
+import types
+import typing
+
+from _fimble import objects
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_SCOPES = (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Calls whose result is a class or a type, and that may be made again from their source.
+_MAKERS = objects.ids(
+    (
+        collections.namedtuple, typing.NamedTuple, typing.TypedDict, typing.NewType, typing.TypeVar, typing.ParamSpec,
+        enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag, dataclasses.make_dataclass, types.new_class,
+    )
+)  # fmt: skip
+_ALIASES = objects.ids(
+    (types.GenericAlias, types.UnionType, type(typing.List[int]), type(typing.Optional[int]), type(typing.Callable[[], int]))
+)
+_TypeAlias = getattr(ast, "TypeAlias", ())
+_BINDING = {*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, *([_TypeAlias] if _TypeAlias else [])}
+_BUILTINS = frozenset(vars(builtins))
+
+# Where the compiler counts lines: `str.splitlines` knows more.
+_NEWLINE = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
+
+
+class Definition:
+    """The source that made an object. `shown` is its first line for a reader."""
+
+    __slots__ = ("value", "source", "line", "shown")
+
+    def __init__(self, value, source, line, shown):
+        self.value, self.source, self.line, self.shown = value, source, line, shown
+
+
+class Definitions:
+    """What the statements of one program bound."""
+
+    def __init__(self, source, names):
+        self._text = source
+        self._lines = None
+        self._names = names
+        self._future = ""
+        self.made = {}
+        self.imports = {}
+        self._seen, self._stores, self._mentions = [], {}, {}
+
+    def observe(self, statement, namespace):
+        """Takes note of what the statement bound; also for one that failed half-way."""
+        self._seen.append(statement)
+        node = statement.node
+        kind = type(node)
+        if kind is ast.Expr or kind is ast.AugAssign:
+            return
+        if kind in _BINDING:
+            self._bound(node, namespace)
+            return
+        for inner in _module_scope(node):
+            if type(inner) in _BINDING:
+                self._bound(inner, namespace)
+
+    def _bound(self, node, namespace):
+        kind = type(node)
+        if kind is ast.Import or kind is ast.ImportFrom:
+            self._imported(node)
+        elif kind is ast.Assign:
+            if len(node.targets) == 1 and type(node.targets[0]) is ast.Name:
+                self._assigned(node.targets[0].id, node, namespace)
+        elif kind is ast.AnnAssign:
+            if type(node.target) is ast.Name and node.value is not None:
+                self._assigned(node.target.id, node, namespace)
+        elif kind in _DEFINITIONS:
+            self._defined(node.name, node, namespace)
+        else:
+            self._take(node.name.id, node, namespace.get(node.name.id))
+
+    def line_of(self, name):
+        """The last line that wrote the name, else the last statement that names it, else 0."""
+        if self._seen:
+            for statement in self._seen:
+                self._mentions.update(dict.fromkeys(statement.code.co_names, statement.node.lineno))
+                self._store(statement.node)
+            self._seen = []
+        return self._stores.get(name) or self._mentions.get(name) or 0
+
+    def _store(self, node):
+        kind = type(node)
+        if kind is ast.Assign and all(type(target) is ast.Name for target in node.targets):
+            # The usual case, without a walk.
+            for target in node.targets:
+                self._stores[target.id] = node.lineno
+            return
+        for inner in _module_scope(node):
+            kind = type(inner)
+            if kind is ast.Name:
+                if type(inner.ctx) is not ast.Load:
+                    self._stores[inner.id] = inner.lineno
+            elif kind is ast.Subscript or kind is ast.Attribute:
+                self._changed(inner)
+            elif kind in _DEFINITIONS:
+                self._stores[inner.name] = inner.lineno
+            elif kind is ast.Import or kind is ast.ImportFrom:
+                for alias in inner.names:
+                    self._stores[alias.asname or alias.name.partition(".")[0]] = inner.lineno
+
+    def _changed(self, node):
+        # `a[1] = 2` and `a.b = 2` write `a`; so may `a.method(…)`, which later lines that only read it must not hide.
+        changes = type(node.ctx) is not ast.Load or type(node) is ast.Attribute
+        while type(node) is ast.Subscript or type(node) is ast.Attribute:
+            node = node.value
+        if changes and type(node) is ast.Name:
+            self._stores[node.id] = node.lineno
+
+    def _defined(self, name, node, namespace):
+        value = namespace.get(name)
+        if value is None:
+            return
+        if type(value) is types.FunctionType:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            inside = first <= value.__code__.co_firstlineno <= (node.end_lineno or first)
+            # Another branch of an `if` made it.
+            if not inside and value.__name__ == name:
+                return
+        self._take(name, node, value)
+
+    def _assigned(self, name, node, namespace):
+        value, made_by = namespace.get(name), type(node.value)
+        if made_by is ast.Lambda:
+            fits = type(value) is types.FunctionType
+        elif made_by is ast.Call:
+            fits = id(_called(node.value.func, namespace)) in _MAKERS
+        elif made_by is ast.Name:
+            fits = self._names.get(value) not in (None, name)
+        else:
+            fits = made_by in (ast.Subscript, ast.BinOp) and id(type(value)) in _ALIASES
+        if fits:
+            self._take(name, node, value)
+
+    def _take(self, name, node, value):
+        known = self.made.get(name)
+        if value is None or known is not None and known.value is value:
+            return
+        if self._lines is None:
+            self._lines = _NEWLINE.split(self._text)
+        source = self._future + self._source(node)
+        line = self._lines[node.lineno - 1].strip() if node.lineno <= len(self._lines) else name
+        self.made[name] = Definition(value, source, node.lineno, line)
+        if self._names.get(value) is None:
+            self._names.add(value, name)
+
+    def _imported(self, node):
+        module = node.module if type(node) is ast.ImportFrom else None
+        if module == "__future__":
+            self._future += ast.unparse(node) + "\n"
+            return
+        for alias in node.names:
+            bound = alias.asname or (alias.name if module else alias.name.partition(".")[0])
+            text = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+            found = self.imports.setdefault(bound, [])
+            if module is not None:
+                found.clear()
+                text = f"from {'.' * node.level}{module} {text}"
+            entry = (text, module, alias.name)
+            if entry not in found:
+                found.append(entry)
+
+    def _source(self, node):
+        start = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+        lines = self._lines[start - 1 : node.end_lineno]
+        if not lines:
+            return ast.unparse(node)
+        before = lines[0].encode()[: node.col_offset] if start == node.lineno else b""
+        lines[-1] = lines[-1].encode()[: node.end_col_offset].decode("utf-8", "ignore")
+        if before.strip():
+            # Not the first of its line.
+            return ast.unparse(node)
+        text = "".join(lines) + "\n"
+        # Indented lines stay as they are: taking the indentation away would change text within strings.
+        return text if not node.col_offset else f"if True:\n{text}"
+
+
+def import_source(name, value, imports, previous):
+    """The source of the import that bound `name` to `value`, or None. `previous` is that of an earlier round."""
+    found = imports.get(name)
+    if found:
+        text, module, attribute = found[-1]
+        if module is not None:
+            holder = sys.modules.get(module)
+            own = holder.__dict__ if type(holder) is types.ModuleType else {}
+            if own.get(attribute) is value or sys.modules.get(f"{module}.{attribute}") is value:
+                return text
+        elif type(value) is types.ModuleType:
+            lines = [line for line, *_ in found if " as " not in line] or [text]
+            if previous and " as " not in previous and not previous.startswith("from"):
+                # `import xml.dom` and `import xml.sax` bind the same name, and both count.
+                lines = [*previous.splitlines(), *lines]
+            return "\n".join(dict.fromkeys(lines))
+    if type(value) is types.ModuleType:
+        path = value.__dict__.get("__name__")
+        if type(path) is str and sys.modules.get(path) is value and path != "__main__":
+            return f"import {path}" if path == name else f"import {path} as {name}"
+    return None
+
+
+def references(source):
+    """The global names that a definition uses, sorted, builtins left out."""
+    try:
+        tables = [symtable.symtable(source, "<definition>", "exec")]
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    top, names, own = tables[0], set(), set()
+    while tables:
+        table = tables.pop()
+        for symbol in table.get_symbols():
+            if table is top:
+                if symbol.is_referenced():
+                    names.add(symbol.get_name())
+                if symbol.is_assigned() or symbol.is_namespace():
+                    own.add(symbol.get_name())
+            elif symbol.is_global() and not symbol.get_name().startswith("__"):
+                names.add(symbol.get_name())
+        tables.extend(table.get_children())
+    return sorted(name for name in names - own if name not in _BUILTINS and not name.startswith("."))
+
+
+def _called(function, namespace):
+    """The object that a call's function names, without running anything."""
+    if type(function) is ast.Name:
+        return namespace.get(function.id)
+    if type(function) is ast.Attribute and type(function.value) is ast.Name:
+        module = namespace.get(function.value.id)
+        module = module if module is not None else sys.modules.get(function.value.id)
+        if type(module) is types.ModuleType:
+            return module.__dict__.get(function.attr)
+    return None
+
+
+def _module_scope(node):
+    """The node and all below it that run in the module's own scope."""
+    stack = [node]
+    while stack:
+        inner = stack.pop()
+        yield inner
+        if isinstance(inner, _SCOPES):
+            continue
+        stack.extend(reversed(list(ast.iter_child_nodes(inner))))

@@ -1,0 +1,104 @@
+"""What a program finds when it begins: its builtins, its toolkits, and the variables of earlier rounds.
+
+The program gets builtins of its own, so that what it does to them changes nothing here.
+"""
+
+import builtins
+import sys
+import types
+
+from _fimble import errors
+from _fimble.decoding import Lost, decode
+from _fimble.missing import Missing, NotRestored
+from _fimble.output import no_input
+from _fimble.proxies import Toolkit
+from _fimble.records import MissingField, Record
+
+# There without an import, because programs forget it.
+MODULES = (
+    "asyncio base64 bisect collections copy csv dataclasses datetime decimal difflib enum fractions functools heapq io "
+    "itertools json math operator os random re statistics string sys textwrap time traceback types typing uuid"
+).split()
+
+# For looking at nested values; the program has the usual limit.
+RECURSION = 20_000
+
+
+class Restored:
+    """A variable as it came in: its object, and the kind and content it was made of."""
+
+    __slots__ = ("value", "kind", "content")
+
+    def __init__(self, value, kind, content):
+        self.value, self.kind, self.content = value, kind, content
+
+
+def leave(code=None, /):
+    """What `exit` and `quit` are."""
+    raise SystemExit(code)
+
+
+def program_builtins(report):
+    """A copy of the builtins with what every program has."""
+    own = types.ModuleType("builtins", builtins.__doc__)
+    own.__dict__.update(builtins.__dict__)
+    space = own.__dict__
+    for name in MODULES:
+        module = sys.modules.get(name)
+        if module is not None:
+            space.setdefault(name, module)
+    for one in (*errors.CLASSES, Record):
+        space[one.__name__] = one
+    space.update(exit=leave, quit=leave, input=no_input, report=report)
+    return own
+
+
+for _one in (*errors.CLASSES, Record, MissingField, NotRestored):
+    # How tracebacks call them.
+    _one.__module__ = "builtins"
+
+
+def restore(variables, names, sources, namespace):
+    """Brings the variables into the namespace, in their order. Returns a dict of `Restored` by name.
+
+    What fails is tried again after the others, and is a `Missing` then; this never fails."""
+    restored, failed = {}, []
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(RECURSION)
+    for variable in variables:
+        if not _bring(variable, names, sources, namespace, restored):
+            failed.append(variable)
+    for variable in failed:
+        _bring(variable, names, sources, namespace, restored, last=True)
+    sys.setrecursionlimit(usual)
+    return restored
+
+
+def _bring(variable, names, sources, namespace, restored, last=False):
+    name, kind, content = variable["name"], variable["kind"], variable["content"]
+    try:
+        if kind == "value":
+            value = namespace[name] = decode(content, namespace.__getitem__)
+        else:
+            if kind == "definition":
+                sources.add(f"<{name}>", content)
+            exec(compile(content, f"<{name}>", "exec", dont_inherit=True), namespace)
+            value = namespace[name]
+            if kind == "definition" and names.get(value) is None:
+                names.add(value, name)
+    except Lost as lost:
+        value = namespace[name] = Missing(name, str(lost))
+    except Exception as error:
+        if not last:
+            return False
+        value = namespace[name] = Missing(name, f"{type(error).__name__}: {error}"[:300])
+    restored[name] = Restored(value, kind, content)
+    return True
+
+
+def begin(proxies, calls, own_builtins):
+    """A new namespace with the toolkits in it."""
+    namespace = {"__name__": "__main__", "__builtins__": own_builtins, "__doc__": None}
+    for name in proxies:
+        namespace[name] = Toolkit(calls, name)
+    return namespace

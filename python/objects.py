@@ -1,0 +1,105 @@
+"""Looks at objects without running a line of their classes: only C-level descriptors, taken at import.
+
+It does not know how values are written.
+"""
+
+import types
+
+_type_dict = type.__dict__["__dict__"].__get__
+_type_mro = type.__dict__["__mro__"].__get__
+_type_name = type.__dict__["__name__"].__get__
+_type_qualname = type.__dict__["__qualname__"].__get__
+_type_module = type.__dict__["__module__"].__get__
+_Member = types.MemberDescriptorType
+_GetSet = types.GetSetDescriptorType
+
+
+
+def ids(kinds):
+    """The ids of types. Tests for exact types go by id: a metaclass may have its own `__eq__` and `__hash__`."""
+    return frozenset(map(id, kinds))
+
+
+# The types whose instances have a payload besides their attributes, and that a session's class may derive from.
+PAYLOADS = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, OSError, BaseException)
+_PAYLOAD_IDS = ids(PAYLOADS)
+
+
+def class_name(kind):
+    """The class's name, cut."""
+    return _type_name(kind)[:60]
+
+
+def class_path(kind):
+    """`(module, qualname)` of a class."""
+    try:
+        module = _type_module(kind)
+    except Exception:  # A class whose body set `__module__` to something odd.
+        module = None
+    return (module if type(module) is str else "?"), _type_qualname(kind)
+
+
+def class_of(value, kind):
+    """True if `value` is an instance of `kind` for certain: by its real type, whatever `__class__` says."""
+    return has_ancestor(type(value), kind)
+
+
+def has_ancestor(kind, ancestor):
+    """True if the class derives from `ancestor`, or is it."""
+    return any(one is ancestor for one in _type_mro(kind))
+
+
+def class_attributes(kind):
+    """The class's own namespace, read-only."""
+    return _type_dict(kind)
+
+
+def payload_base(kind):
+    """The builtin type that holds the payload of the class's instances, or `object`."""
+    return next((ancestor for ancestor in _type_mro(kind) if id(ancestor) in _PAYLOAD_IDS), object)
+
+
+def can_be_blank(kind):
+    """True if an instance can be made from its state alone, without its class's code and without hidden C state."""
+    known = _blank.get(id(kind))
+    if known is None:
+        # The class is kept, so that its id stays its own.
+        known = _blank[id(kind)] = (_try_blank(kind), kind)
+    return known[0]
+
+
+_blank = {}
+
+
+def _try_blank(kind):
+    # A class with a finalizer owns something that its state cannot bring back; and it would run here.
+    if any("__del__" in _type_dict(ancestor) for ancestor in _type_mro(kind)):
+        return False
+    try:
+        payload_base(kind).__new__(kind)
+    except Exception:
+        return False
+    return True
+
+
+def state(value):
+    """The instance's attributes as a new dict: its `__dict__`, and its slots."""
+    attributes = {}
+    for ancestor in _type_mro(type(value)):
+        own = _type_dict(ancestor)
+        if id(ancestor) in _PAYLOAD_IDS or ancestor is object:
+            continue
+        # Only names that `__slots__` gives: other C members are no state of the program's making.
+        if "__slots__" in own:
+            for name, descriptor in own.items():
+                if type(descriptor) is _Member and name not in attributes:
+                    try:
+                        attributes[name] = descriptor.__get__(value)
+                    except AttributeError:
+                        continue
+        instance = own.get("__dict__")
+        if type(instance) is _GetSet:
+            found = instance.__get__(value)
+            if type(found) is dict:
+                attributes.update(found)
+    return attributes

@@ -1,0 +1,318 @@
+"""Runs one program: receives it, restores what it starts with, runs its statements, sends what became of it.
+
+The host loads the files in the order of `MODULES` as modules of a package `_fimble`, calls `prepare()` once in the
+zygote, and `main(descriptor)` in each child, which ends with the exit code it returns. Nothing here is a boundary: the
+program shares the process, and the host believes only whole frames.
+"""
+
+import gc
+import sys
+import warnings
+
+from _fimble import limits, preview, statements, tracebacks, wire
+from _fimble.calls import Calls
+from _fimble.capture import Capture, Captured
+from _fimble.carriable import Names
+from _fimble.definitions import Definitions
+from _fimble.namespace import RECURSION, begin, program_builtins, restore
+from _fimble.output import Input, Output
+
+MODULES = (
+    "wire", "limits", "errors", "records", "objects", "carriable", "codec", "decoding", "preview", "output", "pending",
+    "arguments", "calls", "proxies", "missing", "namespace", "statements", "definitions", "tracebacks", "capture", "runner",
+)  # fmt: skip
+
+WARM = (
+    "abc argparse array ast asyncio base64 binascii bisect calendar cmath codecs collections collections.abc contextlib copy csv "
+    "dataclasses datetime decimal difflib email.utils enum fnmatch fractions functools glob graphlib gzip heapq hmac html html.parser "
+    "inspect io ipaddress itertools json keyword linecache locale logging math numbers operator os pathlib pprint queue random re "
+    "sched secrets shlex shutil signal statistics string struct symtable tempfile textwrap threading time timeit token tokenize "
+    "traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo"
+).split()
+
+_VALUE = 4_000
+
+
+def prepare():
+    """Imports what programs use, and plays one round so that a child finds it all warm. Once, before any fork."""
+    for name in WARM:
+        try:
+            __import__(name)
+        except ImportError:
+            # A build without it: the program reads the same ImportError.
+            continue
+    rehearse()
+
+
+def main(descriptor):
+    """Plays one round over the socket and returns the exit code: 0 after a whole final frame."""
+    guard = limits.Guard()
+    channel = wire.Channel(descriptor, guard)
+    guard.listen()
+    rehearse()
+    try:
+        channel.send(wire.READY, {})
+        kind, run = channel.receive()
+        if kind != wire.RUN or run.get("version") != wire.VERSION:
+            return 2
+        channel.frame_bytes = run["limits"]["frame_bytes"]
+        Round(channel, guard, run).play()
+    except wire.HostGone:
+        return 3
+    return 0
+
+
+class Round:
+    """One program from its RUN frame to its DONE frame."""
+
+    def __init__(self, channel, guard, run):
+        self._channel, self._guard, self._run = channel, guard, run
+        self._limits = run["limits"]
+        self._file_name = run["file_name"]
+        self._output = Output(channel, self._limits["output_bytes"])
+        self._calls = Calls(channel, self._output, guard, self._limits["calls"], self._file_name)
+        self._names, self._sources = Names(), tracebacks.Sources()
+        self._definitions = Definitions(run["source"], self._names)
+        self._restored, self._namespace = {}, {}
+        self._statements, self._done, self._at = [], 0, 0
+        self._driver = None
+
+    def play(self):
+        """Runs all of it. Raises only HostGone."""
+        own_builtins = program_builtins(tracebacks.reporter(self._sources))
+        sys.modules["builtins"] = own_builtins
+        sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self._output
+        sys.stdin = sys.__stdin__ = Input()
+        warnings.showwarning = self._warned
+        sys.modules["__main__"].__dict__.pop("__file__", None)
+        self._namespace = begin(self._run["proxies"], self._calls, own_builtins)
+        ending = self._perform()
+        captured = self._look_back()
+        self._say(ending, captured)
+
+    def _perform(self):
+        """Restores, runs, and finishes; returns the ending."""
+        try:
+            self._guard.armed = True
+            ending = self._go()
+            self._finish_calls(ending)
+            self._guard.armed = False
+        except limits.Limit as limit:
+            # Between the end of the program and this line.
+            self._guard.armed = False
+            ending = self._limit(limit.limit, limit.sentence, limit)
+        if ending["kind"] == "limit":
+            self._calls.abandon()
+        return ending
+
+    def _go(self):
+        run = self._run
+        try:
+            self._sources.add(self._file_name, run["source"])
+            self._restored = restore(run["variables"], self._names, self._sources, self._namespace)
+            self._statements = statements.parse(run["source"], self._file_name)
+            texts = (one["content"] for one in run["variables"] if one["kind"] != "value")
+            with_loop = "asyncio" in run["source"] or any("asyncio" in text for text in texts)
+            self._driver = statements.LoopDriver(self._warn) if with_loop else statements.Driver()
+            value = self._run_statements()
+            shown = None if value is None else preview.display(value, _VALUE)
+            return {"kind": "returned", "value": shown}
+        except BaseException as error:
+            return self._ending_of(error)
+
+    def _run_statements(self):
+        value, total = None, len(self._statements)
+        for number, statement in enumerate(self._statements, 1):
+            self._at = number
+            value = None
+            try:
+                value = self._driver.run(statement, self._namespace)
+            finally:
+                self._definitions.observe(statement, self._namespace)
+            self._done = number
+            if number < total:
+                self._output.hold()
+                self._channel.send(wire.STATEMENT, {"number": number, "of": total})
+            else:
+                self._output.hold()
+                self._channel.hold(wire.STATEMENT, {"number": number, "of": total})
+        return value
+
+    def _ending_of(self, error):
+        """What the exception means for the round."""
+        if isinstance(error, wire.HostGone):
+            raise error
+        for one in _chain(error):
+            if isinstance(one, limits.Limit):
+                return self._limit(one.limit, one.sentence, error)
+        if isinstance(error, MemoryError):
+            ending = self._limit("memory", limits.MEMORY_SENTENCE, error)
+            _forget(error)
+            return ending
+        if isinstance(error, SystemExit):
+            if error.code is not None and not isinstance(error.code, int):
+                self._output.write(f"{error.code}\n")
+            return {"kind": "returned", "value": None}
+        line = tracebacks.place(error, self._file_name)
+        if not self._at:
+            line = getattr(error, "lineno", None) or 0
+        return {
+            "kind": "raised",
+            "traceback": tracebacks.describe(error, self._sources),
+            "exception": type(error).__name__,
+            "statement": self._at,
+            "line": line,
+        }
+
+    def _limit(self, limit, sentence, error):
+        line = tracebacks.place(error, self._file_name)
+        where = f" (at line {line}, statement {self._at} of {len(self._statements)})" if line else ""
+        return {"kind": "limit", "limit": limit, "message": sentence + where}
+
+    def _finish_calls(self, ending):
+        """Lets nothing of the program go on after it; says what it cut off or what failed unseen."""
+        if ending["kind"] == "limit":
+            return
+        for name in self._driver.finish() if self._driver else ():
+            self._warn(f"the task {name} still ran at the end and was cancelled; await it")
+        for reply in self._calls.complete():
+            error, where = reply.error, f" (line {reply.site[0]})" if reply.site[0] else ""
+            self._warn(f"{reply.target}.{reply.method}{where} failed and nothing waited for it: {type(error).__name__}: {error}")
+
+    def _look_back(self):
+        """Captures, whatever the program did to its process."""
+        gc.disable()
+        sys.settrace(None)
+        sys.setprofile(None)
+        sys.setrecursionlimit(RECURSION)
+        if self._driver is not None:
+            self._driver.close()
+        capture = Capture(
+            self._namespace, self._restored, self._definitions, self._names, self._run["proxies"],
+            self._limits["variable_bytes"], self._limits["variables_bytes"],
+        )  # fmt: skip
+        try:
+            return capture.run()
+        except Exception as error:
+            captured = capture.captured
+            captured.not_carried.append(["*", f"the namespace could not be looked at: {type(error).__name__}: {error}"])
+            return captured
+
+    def _say(self, ending, captured):
+        self._output.hold()
+        while True:
+            try:
+                self._channel.send(wire.DONE, self._final(ending, captured))
+                break
+            except wire.FrameTooLarge:
+                self._shrink(captured)
+            except (ValueError, TypeError, MemoryError):
+                captured = Captured()
+        self._channel.close()
+
+    def _final(self, ending, captured):
+        return {
+            "ending": ending,
+            "written": captured.written,
+            "removed": captured.removed,
+            "not_carried": captured.not_carried,
+            "statements_done": self._done,
+            "statements": len(self._statements),
+        }
+
+    @staticmethod
+    def _shrink(captured):
+        largest = max(captured.written, key=lambda entry: len(entry["content"]), default=None)
+        if largest is None:
+            captured.removed, captured.not_carried = [], []
+            return
+        captured.written.remove(largest)
+        captured.not_carried.append([largest["name"], "the variables of this round are too large together; keep less"])
+
+    def _warn(self, sentence):
+        self._output.write(f"warning: {sentence}\n")
+
+    def _warned(self, message, category, filename, lineno, file=None, line=None):
+        where = f" (line {lineno})" if filename == self._file_name else ""
+        self._warn(f"{message}{where}")
+
+
+def _chain(error):
+    """The exception and those it came of."""
+    seen = []
+    while error is not None and error not in seen and len(seen) < 50:
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return seen
+
+
+def _forget(error):
+    """Lets go of what the failed frames hold, so that there is memory for the rest."""
+    for one in _chain(error):
+        one.__traceback__ = None
+    gc.collect()
+
+
+class _Stage:
+    """A channel to nobody that answers every call."""
+
+    def __init__(self):
+        self.frame_bytes = 1 << 20
+        self.frames = []
+        self.descriptor = -1
+
+    def send(self, kind, message):
+        wire.dumps(message)
+        self.frames.append((kind, message))
+
+    hold = send
+
+    def close(self):
+        """Nothing to close."""
+
+    def pull(self):
+        number = self.frames[-1][1]["id"]
+        return [(wire.RETURN, wire.dumps({"id": number, "result": [{"name": "web", "up": True}]}))]
+
+
+_REHEARSAL = """\
+import json
+total = 0
+for service in await stage.services(limit=3):
+    total += len(service.name)
+names = sorted({service["name"] for service in seen})
+def shout(text):
+    return text.upper()
+point = {"x": 1.5, "when": since}
+seen.append({"name": shout("db")})
+print(f"{total} in {names}", json.dumps(point, default=str))
+total
+"""
+
+
+def rehearse():
+    """Plays a round without a host and leaves no trace of it."""
+    kept = sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__
+    builtins, show, limit = sys.modules["builtins"], warnings.showwarning, sys.getrecursionlimit()
+    stage = _Stage()
+    collecting = gc.isenabled()
+    try:
+        Round(stage, limits.Guard(), {
+            "source": _REHEARSAL, "file_name": "<rehearsal>", "proxies": ["stage"],
+            "variables": [
+                {"name": "seen", "kind": "value", "content": '[{"name": "web"}]'},
+                {"name": "since", "kind": "value", "content": '{"$":"datetime","v":"2024-01-02T03:04:05"}'},
+                {"name": "half", "kind": "definition", "content": "def half(x):\n    return x / 2\n"},
+                {"name": "math", "kind": "import", "content": "import math"},
+            ],
+            "limits": {"output_bytes": 4096, "variable_bytes": 4096, "variables_bytes": 4096, "frame_bytes": 1 << 20, "calls": 5},
+        }).play()  # fmt: skip
+    finally:
+        sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__ = kept
+        sys.modules["builtins"], warnings.showwarning = builtins, show
+        sys.setrecursionlimit(limit)
+        if collecting:
+            gc.enable()
+        for name in ("<rehearsal>", "<half>"):
+            tracebacks.linecache.cache.pop(name, None)
+    return stage.frames

@@ -1,0 +1,166 @@
+"""A program as its top-level statements, and how one of them runs.
+
+With `asyncio` in sight there is one event loop for the whole program, which counts as running also between statements,
+so that `asyncio.create_task` works everywhere and `asyncio.run` too. Without, coroutines are driven by hand: every
+reply is then read in place. It does not know what a statement leaves behind.
+"""
+
+import ast
+import asyncio
+import contextvars
+import inspect
+import types
+
+from _fimble.pending import Pending
+
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_get_running, _set_running = asyncio._get_running_loop, asyncio._set_running_loop
+
+
+class Statement:
+    """One top-level statement: its node, its code, and whether it has a value."""
+
+    __slots__ = ("node", "code", "has_value")
+
+    def __init__(self, node, code, has_value):
+        self.node, self.code, self.has_value = node, code, has_value
+
+
+def parse(source, file_name):
+    """The statements. Raises SyntaxError, ValueError, RecursionError or MemoryError for what does not compile."""
+    tree = compile(source, file_name, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
+    statements, flags = [], _FLAGS
+    for node in tree.body:
+        if type(node) is ast.ImportFrom and node.module == "__future__":
+            # Holds for all that follows, as if it were one file.
+            for alias in node.names:
+                flags |= getattr(getattr(__import__("__future__"), alias.name, None), "compiler_flag", 0)
+        has_value = type(node) is ast.Expr
+        unit = ast.Expression(node.value) if has_value else ast.Module([node], [])
+        code = compile(unit, file_name, "eval" if has_value else "exec", flags, dont_inherit=True)
+        statements.append(Statement(node, code, has_value))
+    return statements
+
+
+class Driver:
+    """Runs statements by hand, without an event loop."""
+
+    def run(self, statement, namespace):
+        """Runs the statement to its end and returns its value, None if it has none."""
+        value = eval(statement.code, namespace)
+        if statement.code.co_flags & inspect.CO_COROUTINE:
+            value = self.drive(value)
+        if not statement.has_value:
+            return None
+        # Written without `await` and not kept: nothing else could ever wait for it.
+        if type(value) is Pending:
+            return value.result()
+        if type(value) is types.CoroutineType:
+            return self.drive(value)
+        return value
+
+    def drive(self, coroutine):
+        """Runs a coroutine to its end."""
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            return stop.value
+        coroutine.close()
+        raise RuntimeError("it waits for something that nothing can bring about")
+
+    def finish(self):
+        """Ends what still runs; returns how it was called."""
+        return []
+
+    def close(self):
+        """Leaves nothing set."""
+
+
+class ProgramLoop(asyncio.SelectorEventLoop):
+    """An event loop that counts as the running one also while it stands still."""
+
+    def run_forever(self):
+        stands_still = _get_running() is self and not self.is_running()
+        if stands_still:
+            _set_running(None)
+        try:
+            super().run_forever()
+        finally:
+            if stands_still:
+                _set_running(self)
+
+    def run_until_complete(self, future):
+        stands_still = _get_running() is self and not self.is_running()
+        if stands_still:
+            _set_running(None)
+        try:
+            return super().run_until_complete(future)
+        finally:
+            if stands_still:
+                _set_running(self)
+
+
+class LoopDriver(Driver):
+    """Runs statements with an event loop; `warn` takes a sentence about what failed unseen."""
+
+    def __init__(self, warn):
+        self._loop = ProgramLoop()
+        self._loop.set_exception_handler(lambda _loop, context: warn(_unseen(context)))
+        self._context = contextvars.copy_context()
+        self._asyncio_run = asyncio.run
+        asyncio.set_event_loop(self._loop)
+        asyncio.run = self._run_main
+        asyncio.runners.run = self._run_main
+        _set_running(self._loop)
+
+    def run(self, statement, namespace):
+        return self._context.run(super().run, statement, namespace) if not _awaits(statement) else self._await(
+            statement, namespace
+        )
+
+    def _await(self, statement, namespace):
+        value = self._in_task(eval(statement.code, namespace))
+        if statement.has_value and (type(value) is Pending or type(value) is types.CoroutineType):
+            return self._in_task(value)
+        return value
+
+    def _in_task(self, coroutine):
+        return self._loop.run_until_complete(self._loop.create_task(coroutine, context=self._context))
+
+    def drive(self, coroutine):
+        # Called with the program's context entered: a task cannot enter it a second time.
+        return self._loop.run_until_complete(self._loop.create_task(coroutine))
+
+    def _run_main(self, main, *, debug=None, loop_factory=None):
+        """What `asyncio.run` is: the program's own loop runs it, unless it runs already."""
+        if self._loop.is_running() or _get_running() is not self._loop:
+            return self._asyncio_run(main, debug=debug)
+        if not asyncio.iscoroutine(main):
+            raise ValueError(f"a coroutine was expected, got {main!r}")
+        return self._loop.run_until_complete(self._loop.create_task(main))
+
+    def finish(self):
+        left = [task for task in asyncio.all_tasks(self._loop) if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            self._loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+        return [_task_name(task) for task in left]
+
+    def close(self):
+        _set_running(None)
+
+
+def _awaits(statement):
+    return bool(statement.code.co_flags & inspect.CO_COROUTINE)
+
+
+def _task_name(task):
+    name = getattr(task.get_coro(), "__qualname__", None)
+    return str(name) if name else task.get_name()
+
+
+def _unseen(context):
+    error = context.get("exception")
+    what = context.get("message") or "a callback failed"
+    return f"{what}: {type(error).__name__}: {error}" if error is not None else str(what)

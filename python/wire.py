@@ -1,0 +1,181 @@
+"""Frames between the child and the host: a little-endian u32 length of the body, one byte of kind, and JSON.
+
+The numbers are those of `src/interpreter/frame.rs`. It knows bytes and JSON; it does not know what a call, a variable
+or a program is. Everything it needs is bound at import, so that a program that changes `os` or `json` later changes
+nothing here.
+"""
+
+import json.encoder
+import os
+import select
+import struct
+import threading
+
+VERSION = 1
+
+RUN = 1
+RETURN = 2
+ERROR = 3
+
+READY = 16
+PRINT = 17
+STATEMENT = 18
+CALL = 19
+CANCEL = 20
+DONE = 21
+
+# Before RUN told the real cap.
+FIRST_FRAME_BYTES = 64 * 1024 * 1024
+_HEADER = struct.Struct("<IB")
+_PIECE = 256 * 1024
+
+_read, _write = os.read, os.write
+
+
+class HostGone(Exception):
+    """The host closed its end, or this end was closed by the program."""
+
+
+class FrameTooLarge(Exception):
+    """A frame would be larger than the host takes. `size` and `cap` are bytes."""
+
+    def __init__(self, size, cap):
+        super().__init__(f"{size:,} bytes are more than the {cap:,} that fit into one message")
+        self.size, self.cap = size, cap
+
+
+def _no_default(value):
+    raise TypeError(f"{type(value)!r} is no JSON")
+
+
+def _encoder(ascii_only):
+    encode_text = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
+    write = json.encoder.c_make_encoder(None, _no_default, encode_text, None, ":", ",", False, False, False)
+    join = "".join
+    return lambda value: join(write(value, 0))
+
+
+# `dumps(value)`: compact JSON text of plain values, not escaped to ASCII. NaN and infinities are a ValueError.
+dumps = _encoder(ascii_only=False)
+
+
+def decoder(object_hook=None):
+    """A function from JSON text to a value; every object goes through `object_hook`."""
+    scan = json.decoder.JSONDecoder(object_hook=object_hook).scan_once
+
+    def loads(text):
+        try:
+            return scan(text, 0)[0]
+        except StopIteration as stop:
+            raise ValueError(f"no JSON at {stop.value}") from None
+
+    return loads
+
+
+loads = decoder()
+
+
+def to_bytes(text):
+    """UTF-8. Surrogate pairs become their character, lone surrogates become U+FFFD: the host's strings cannot hold them."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+class Channel:
+    """The child's end of the socket. Sends are whole even when a signal or another thread comes between."""
+
+    def __init__(self, descriptor, guard):
+        self.descriptor = descriptor
+        self.frame_bytes = FIRST_FRAME_BYTES
+        self.closed = False
+        self._guard = guard
+        self._lock = threading.RLock()
+        self._held = bytearray()
+        self._received = bytearray()
+        self._poll = None
+
+    def send(self, kind, message):
+        """Sends one frame, after those that were held back.
+
+        Raises FrameTooLarge with nothing sent, ValueError and TypeError for what is no JSON, HostGone."""
+        self._put(kind, message, hold=False)
+
+    def hold(self, kind, message):
+        """Keeps a frame back until the next `send`, to spare a system call."""
+        self._put(kind, message, hold=True)
+
+    def _put(self, kind, message, hold):
+        body = to_bytes(dumps(message))
+        if len(body) > self.frame_bytes:
+            raise FrameTooLarge(len(body), self.frame_bytes)
+        frame = _HEADER.pack(len(body), kind) + body
+        with self._guard, self._lock:
+            if self.closed:
+                return
+            if hold:
+                self._held += frame
+                return
+            if self._held:
+                self._held += frame
+                frame, self._held = self._held, bytearray()
+            self._write_all(frame)
+
+    def _write_all(self, frame):
+        try:
+            written = _write(self.descriptor, frame)
+            if written < len(frame):
+                rest = memoryview(frame)[written:]
+                while rest:
+                    rest = rest[_write(self.descriptor, rest) :]
+        except OSError as error:
+            self.closed = True
+            raise HostGone(str(error)) from None
+
+    def close(self):
+        """Drops everything that is sent from now on; the descriptor stays open."""
+        with self._lock:
+            self.closed = True
+
+    def readable(self):
+        """True if a read would not block."""
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self.descriptor, select.POLLIN)
+        return bool(self._poll.poll(0))
+
+    def pull(self):
+        """Reads once, blocking until there are bytes, and returns the whole frames there are: `(kind, text)`."""
+        buffer = self._received
+        missing = _HEADER.size
+        if len(buffer) >= missing:
+            missing += _HEADER.unpack_from(buffer)[0] - len(buffer)
+        try:
+            piece = _read(self.descriptor, min(max(missing, 65536), _PIECE))
+        except OSError as error:
+            raise HostGone(str(error)) from None
+        if not piece:
+            raise HostGone("end of file")
+        buffer += piece
+        frames, start = [], 0
+        while len(buffer) - start >= _HEADER.size:
+            length, kind = _HEADER.unpack_from(buffer, start)
+            if length > self.frame_bytes:
+                raise HostGone(f"a frame of {length} bytes")
+            end = start + _HEADER.size + length
+            if len(buffer) < end:
+                break
+            frames.append((kind, str(memoryview(buffer)[start + _HEADER.size : end], "utf-8")))
+            start = end
+        if start:
+            del buffer[:start]
+        return frames
+
+    def receive(self):
+        """The first frame, as `(kind, value)`; for the time before the program runs, when there is no other."""
+        frames = []
+        while not frames:
+            frames = self.pull()
+        kind, text = frames[0]
+        return kind, loads(text)

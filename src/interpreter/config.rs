@@ -1,0 +1,80 @@
+//! The room's settings. It does not know where they are written.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::Limits;
+
+/// How programs are run. Written under `interpreter` in the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which layers of the jail must be there. Default `full`.
+    pub isolation: Level,
+    /// What one program may use, unless its [`Run`](super::Run) says less.
+    pub limits: Limits,
+    /// The prefix of another CPython of the same version, whose `lib/pythonX.Y` is used. Default: the one that the
+    /// binary was built with.
+    pub python_home: Option<PathBuf>,
+    /// Rounds after which a zygote is replaced, because its children share its address layout and hash seed.
+    /// Default 1,000.
+    pub rounds_per_zygote: u64,
+    /// The user id that the jail drops to when it is started by root; no account should have it. Default 64,023.
+    pub uid: u32,
+    /// Where rounds keep their scratch files in `reduced` and `none`; `full` mounts its own. Default `/tmp`.
+    pub scratch_folder: PathBuf,
+    /// Seconds in which a zygote must be ready, and a child after it was asked for. Default 30.
+    pub start_s: f64,
+    /// The program that is started as the zygote; it must call [`init`](super::init) first. Default: this program.
+    pub executable: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            isolation: Level::Full,
+            limits: Limits::default(),
+            python_home: None,
+            rounds_per_zygote: 1_000,
+            uid: 64_023,
+            scratch_folder: PathBuf::from("/tmp"),
+            start_s: 30.0,
+            executable: None,
+        }
+    }
+}
+
+/// How much of the jail must be there. A missing layer is an error, never a silent fall-back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Namespaces, a root of its own, seccomp, Landlock and limits.
+    #[default]
+    Full,
+    /// Seccomp, Landlock and limits. The scratch folder has no quota but the one of each file, and the names, sizes and
+    /// owners of the machine's files are not hidden; their contents are.
+    Reduced,
+    /// Limits only: the program can do whatever the user can. For trusted programs.
+    None,
+}
+
+impl Level {
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Full => "full",
+            Level::Reduced => "reduced",
+            Level::None => "none",
+        }
+    }
+}
+
+/// What confines the programs of an interpreter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isolation {
+    /// What was asked for.
+    pub level: Level,
+    /// The active layers, outermost first, e.g. `namespaces`, `seccomp`, `landlock 7`, `limits`.
+    pub layers: Vec<String>,
+}

@@ -1,0 +1,124 @@
+//! The bodies of frames, as types. The shape of what the child says is checked here; its last word is in
+//! `done`.
+
+use fimble_toolkit::{ErrorKind, ToolError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::round::too_large;
+use super::{Carried, HostCall, Limits, Run, frame};
+use crate::record::Site;
+
+/// The body of [`frame::RUN`].
+#[derive(Serialize)]
+pub(super) struct Opening<'a> {
+    version: u32,
+    source: &'a str,
+    file_name: &'a str,
+    variables: &'a [Carried],
+    proxies: &'a [String],
+    limits: OpeningLimits,
+}
+
+#[derive(Serialize)]
+struct OpeningLimits {
+    output_bytes: u64,
+    variable_bytes: u64,
+    variables_bytes: u64,
+    frame_bytes: u64,
+    calls: u32,
+}
+
+impl<'a> Opening<'a> {
+    pub fn of(run: &'a Run) -> Self {
+        let Limits { output_kib, variable_kib, variables_kib, frame_kib, calls, .. } = run.limits;
+        let bytes = |kib: u64| kib.saturating_mul(1024);
+        Self {
+            version: frame::VERSION,
+            source: &run.source,
+            file_name: &run.file_name,
+            variables: &run.variables,
+            proxies: &run.proxies,
+            limits: OpeningLimits {
+                output_bytes: bytes(output_kib),
+                variable_bytes: bytes(variable_kib),
+                variables_bytes: bytes(variables_kib),
+                frame_bytes: bytes(frame_kib).min(u64::from(u32::MAX)),
+                calls,
+            },
+        }
+    }
+}
+
+/// The body of [`frame::PRINT`].
+#[derive(Deserialize)]
+pub(super) struct Printed {
+    pub text: String,
+}
+
+/// The body of [`frame::STATEMENT`].
+#[derive(Deserialize)]
+pub(super) struct StatementDone {
+    pub number: u32,
+    pub of: u32,
+}
+
+/// The body of [`frame::CANCEL`].
+#[derive(Deserialize)]
+pub(super) struct Cancelled {
+    pub id: u64,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    id: u64,
+    target: String,
+    method: String,
+    positional: Vec<Value>,
+    keyword: Map<String, Value>,
+    line: u32,
+    column: u32,
+    ordinal: u32,
+}
+
+/// Reads a body; the error says what was wrong with it.
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| format!("a malformed message: {error}"))
+}
+
+/// Reads the body of [`frame::CALL`].
+pub(super) fn read_call(body: &[u8]) -> Result<HostCall, String> {
+    let Call { id, target, method, positional, keyword, line, column, ordinal } = read(body)?;
+    Ok(HostCall { id, target, method, positional, keyword, site: Site { line, column }, ordinal })
+}
+
+/// The frame that answers a call.
+pub(super) fn write_answer(id: u64, result: Result<Value, ToolError>, frame_bytes: usize) -> (u8, Vec<u8>) {
+    #[derive(Serialize)]
+    struct Return<'a> {
+        id: u64,
+        result: &'a Value,
+    }
+    #[derive(Serialize)]
+    struct Failure<'a> {
+        id: u64,
+        kind: ErrorKind,
+        message: &'a str,
+        hint: Option<&'a str>,
+    }
+    let error = match result {
+        Ok(result) => match serde_json::to_vec(&Return { id, result: &result }) {
+            Ok(body) if body.len() <= frame_bytes => return (frame::RETURN, body),
+            Ok(body) => too_large(body.len(), frame_bytes),
+            Err(error) => ToolError::failed(format!("the result could not be written: {error}")),
+        },
+        Err(error) => error,
+    };
+    let mut message = error.message.as_str();
+    if message.len() > frame_bytes / 2 {
+        message = message.get(..message.floor_char_boundary(frame_bytes / 2)).unwrap_or_default();
+    }
+    let failure = Failure { id, kind: error.kind, message, hint: error.hint.as_deref() };
+    (frame::ERROR, serde_json::to_vec(&failure).unwrap_or_default())
+}

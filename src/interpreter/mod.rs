@@ -1,0 +1,230 @@
+//! Runs programs in jailed CPython processes. It does not know what a toolkit, a session or a model is: names that a
+//! program calls are answered by a [`Host`].
+
+mod child;
+mod config;
+mod control;
+mod done;
+mod ending;
+mod error;
+pub mod frame;
+mod jail;
+mod message;
+mod output;
+mod pool;
+mod python;
+mod round;
+mod sources;
+mod spawn;
+mod wire;
+mod zygote;
+
+pub use config::{Config, Isolation, Level};
+pub use error::Error;
+pub use pool::Interpreter;
+pub use zygote::init;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fimble_toolkit::ToolError;
+use serde_json::{Map, Value};
+
+use crate::record::{Site, VariableKind};
+
+/// A program and what it starts with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The hole: Python source, not indented, with top-level `await` allowed.
+    pub source: String,
+    /// What tracebacks call it, e.g. `<program>` or the file's name.
+    pub file_name: String,
+    /// Variables to restore, in an order in which definitions can run.
+    pub variables: Vec<Carried>,
+    /// The names of the proxy objects, e.g. `git_toolkit`.
+    pub proxies: Vec<String>,
+    /// What it may use.
+    pub limits: Limits,
+}
+
+/// What a program may use. Each is named in the configuration under `interpreter.limits`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Wall time in seconds, waiting for calls included and [waiting for a person](Host::waits_for_person) not.
+    /// Default 60.
+    pub wall_s: f64,
+    /// CPU time in seconds. Default 30.
+    pub cpu_s: u64,
+    /// Memory in MiB. Default 512.
+    pub memory_mib: u64,
+    /// Output in KiB; more is cut with a mark. Default 256.
+    pub output_kib: u64,
+    /// Calls of one round. Default 1,000.
+    pub calls: u32,
+    /// Calls at the same time. Default 100.
+    pub concurrent_calls: u32,
+    /// Scratch files in MiB. Default 32.
+    pub scratch_mib: u64,
+    /// Bytes of all variables written by one round, in KiB. Default 65,536.
+    pub variables_kib: u64,
+    /// Bytes of one variable, in KiB. Default 8,192.
+    pub variable_kib: u64,
+    /// One frame in KiB, either way. Default 65,536.
+    pub frame_kib: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall_s: 60.0,
+            cpu_s: 30,
+            memory_mib: 512,
+            output_kib: 256,
+            calls: 1_000,
+            concurrent_calls: 100,
+            scratch_mib: 32,
+            variables_kib: 65_536,
+            variable_kib: 8_192,
+            frame_kib: 65_536,
+        }
+    }
+}
+
+/// A variable that goes in. `content` is written as its kind says.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Carried {
+    /// The Python name.
+    pub name: String,
+    /// How `content` is written.
+    pub kind: VariableKind,
+    /// Tagged JSON text, or Python source.
+    pub content: String,
+}
+
+/// A variable that came out.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Captured {
+    /// The Python name.
+    pub name: String,
+    /// How `content` is written.
+    pub kind: VariableKind,
+    /// Tagged JSON text, or Python source.
+    pub content: String,
+    /// Its Python type for the reader, e.g. `list[dict]`.
+    pub type_name: String,
+    /// A bounded `repr`, or the first line of a definition.
+    pub preview: String,
+    /// The line of the source that wrote it; 0 if unknown.
+    pub line: u32,
+    /// For definitions: the global names it uses.
+    pub references: Vec<String>,
+}
+
+/// A call that a program makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostCall {
+    /// Unique within the round.
+    pub id: u64,
+    /// The proxy's name.
+    pub target: String,
+    /// The method's name.
+    pub method: String,
+    /// Positional arguments.
+    pub positional: Vec<Value>,
+    /// Keyword arguments.
+    pub keyword: Map<String, Value>,
+    /// Where in the source the call stands.
+    pub site: Site,
+    /// How many calls the same site made before, in this round.
+    pub ordinal: u32,
+}
+
+/// Answers a program while it runs. One per round.
+///
+/// [`call`](Host::call) may run concurrently with itself; its future is dropped when the program no longer waits for
+/// the result, or ended. The others return at once.
+#[async_trait]
+pub trait Host: Send + Sync {
+    /// Answers one call. An error becomes a Python exception.
+    async fn call(&self, call: HostCall) -> Result<Value, ToolError>;
+    /// A piece of output, as the program prints it.
+    fn print(&self, text: &str);
+    /// A top-level statement ran to its end: `number` of `of`, from 1.
+    fn statement(&self, number: u32, of: u32);
+    /// For how long so far the program waited for a person, a wait under way included and waits at the same time counted
+    /// once. Never less than it was. It does not count towards [`Limits::wall_s`]: however long a person thinks, the
+    /// program has its whole time for itself.
+    fn waits_for_person(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// What became of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// How it ended.
+    pub ending: Ending,
+    /// All it printed, cut to the limit with a mark.
+    pub output: String,
+    /// Variables it wrote; empty unless it could say so at its end.
+    pub written: Vec<Captured>,
+    /// Names it deleted.
+    pub removed: Vec<String>,
+    /// Names that could not be carried, with the reason.
+    pub not_carried: Vec<(String, String)>,
+    /// Top-level statements that ran to their end.
+    pub statements_done: u32,
+    /// Top-level statements there are.
+    pub statements: u32,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// It ran to its end.
+    Returned {
+        /// The bounded `repr` of a last bare expression that is not `None`.
+        value: Option<String>,
+    },
+    /// It raised.
+    Raised {
+        /// The traceback with the program's own lines only, the failing line and its names' values.
+        traceback: String,
+        /// The exception class's name.
+        exception: String,
+        /// The statement that raised, from 1; 0 if the source did not compile.
+        statement: u32,
+        /// The line of the source, from 1.
+        line: u32,
+    },
+    /// A limit ended it. `limit` is `wall`, `cpu`, `memory`, `output` or `calls`.
+    Limit {
+        /// The limit's name.
+        limit: &'static str,
+        /// The sentence for the model.
+        message: String,
+    },
+    /// The process ended without a final frame, or spoke nonsense.
+    Crashed {
+        /// The sentence for the model.
+        message: String,
+    },
+    /// The host stopped it.
+    Cancelled,
+}
+
+/// What a program used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    /// Wall time, all waiting included.
+    pub wall: Duration,
+    /// CPU time, user and system.
+    pub cpu: Duration,
+    /// Peak resident memory in KiB.
+    pub peak_rss_kib: u64,
+    /// Calls made.
+    pub calls: u32,
+}

@@ -1,0 +1,227 @@
+//! What a program may use, and that the host is back in time whatever it does.
+
+use std::time::Instant;
+
+use super::*;
+
+fn within(wall_s: f64, source: &str) -> Run {
+    Run { limits: Limits { wall_s, ..limits() }, ..program(source) }
+}
+
+#[tokio::test]
+async fn the_wall_limit_ends_whatever_runs() {
+    let interpreter = start().await;
+    let hazards = [
+        ("a Python loop", "while True: pass"),
+        ("a C loop", "sum(range(10**12))"),
+        ("a big integer", "len(str(7 ** (10 ** 8)))"),
+        ("a regular expression", "import re\nre.match('(a+)+b', 'a' * 64)"),
+        ("sleep", "import time\ntime.sleep(100)"),
+        ("an await", "await demo.forever()"),
+        ("blocked signals", "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass"),
+        ("ignored exceptions", "while True:\n    try:\n        while True: pass\n    except BaseException: pass"),
+        ("stopped", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"),
+    ];
+    for (what, source) in hazards {
+        let begun = Instant::now();
+        let finished = finish(&interpreter, within(0.5, source), &Arc::default()).await;
+        assert_eq!(limit(&finished), "wall", "{what}");
+        // The limit, the grace time, and a machine that does other things.
+        assert!(begun.elapsed() < Duration::from_millis(2_500), "{what}: {:?}", begun.elapsed());
+        assert_eq!(output(&interpreter, "print(1)").await, "1\n", "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_runs_too_long_keeps_its_output_and_variables() {
+    let interpreter = start().await;
+    let finished =
+        finish(&interpreter, within(0.5, "kept = [1, 2]\nprint('before')\nwhile True: pass"), &Arc::default()).await;
+    assert_eq!(
+        finished.ending,
+        Ending::Limit {
+            limit: "wall",
+            message:
+                "the program ran longer than 0.5 s and was stopped; split the work or raise interpreter.limits.wall_s (at line 3, statement 3 of 3)"
+                    .to_owned(),
+        }
+    );
+    assert_eq!(finished.output, "before\n");
+    assert_eq!(finished.written.iter().map(|one| &*one.name).collect::<Vec<_>>(), vec!["kept"]);
+    assert_eq!((finished.statements_done, finished.statements), (2, 3));
+}
+
+/// Answers every call after a person thought about it.
+#[derive(Default)]
+struct Person {
+    thinks: Duration,
+    /// How long it was waited for earlier, and since when it is now.
+    waits: Mutex<(Duration, Option<Instant>)>,
+}
+
+#[async_trait]
+impl Host for Person {
+    async fn call(&self, _: HostCall) -> Result<Value, ToolError> {
+        let asked = Instant::now();
+        self.waits.lock().unwrap().1 = Some(asked);
+        tokio::time::sleep(self.thinks).await;
+        *self.waits.lock().unwrap() = (asked.elapsed(), None);
+        Ok(json!("yes"))
+    }
+
+    fn print(&self, _: &str) {}
+
+    fn statement(&self, _: u32, _: u32) {}
+
+    fn waits_for_person(&self) -> Duration {
+        let (earlier, asked) = *self.waits.lock().unwrap();
+        earlier + asked.map(|asked| asked.elapsed()).unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn the_time_that_a_person_thinks_is_not_the_programs() {
+    let interpreter = start().await;
+    let slow = || Arc::new(Person { thinks: Duration::from_secs(2), ..Person::default() });
+    let run = within(1.0, "print(await demo.ask())");
+    let finished = interpreter.run(run, slow(), CancellationToken::new()).await.unwrap();
+    assert_eq!((&finished.ending, &*finished.output), (&Ending::Returned { value: None }, "yes\n"));
+    assert!(finished.usage.wall > Duration::from_secs(2), "{:?}", finished.usage);
+
+    let run = within(1.0, "await demo.ask()\nwhile True: pass");
+    let finished = interpreter.run(run, slow(), CancellationToken::new()).await.unwrap();
+    assert_eq!(limit(&finished), "wall");
+    let own = finished.usage.wall - Duration::from_secs(2);
+    assert!(own > Duration::from_millis(900) && own < Duration::from_millis(2_500), "{own:?}");
+}
+
+#[tokio::test]
+async fn a_program_that_ended_in_time_is_believed_by_a_host_that_was_late() {
+    let interpreter = start().await;
+    let host = Arc::<Recorder>::default();
+    let round = finish(&interpreter, within(1.0, "print('begun')\nimport time\ntime.sleep(0.3)"), &host);
+    let busy = async {
+        host.printed.notified().await;
+        // Nothing else runs on this thread: the end of the program and of its time are found together.
+        std::thread::sleep(Duration::from_millis(1_200));
+    };
+    let (finished, ()) = tokio::join!(round, busy);
+    assert_eq!(finished.ending, Ending::Returned { value: None });
+    assert_eq!((finished.statements_done, finished.statements), (3, 3));
+}
+
+#[tokio::test]
+async fn the_cpu_limit_ends_a_busy_program() {
+    let interpreter = start().await;
+    for source in ["while True: pass", "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"]
+    {
+        let mut run = program(source);
+        run.limits.cpu_s = 1;
+        let finished = finish(&interpreter, run, &Arc::default()).await;
+        assert_eq!(limit(&finished), "cpu", "{source}");
+        assert!(finished.usage.cpu < Duration::from_secs(4), "{:?}", finished.usage);
+    }
+}
+
+#[tokio::test]
+async fn memory_is_limited() {
+    let interpreter = start().await;
+    for source in [
+        "x = bytearray(10**9)",
+        "x = []\nwhile True: x.append(bytes(10**6))",
+        "import mmap\nx = []\nwhile True: x.append(mmap.mmap(-1, 10**8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))",
+    ] {
+        let mut run = program(source);
+        run.limits.memory_mib = 128;
+        let finished = finish(&interpreter, run, &Arc::default()).await;
+        let told = matches!(&finished.ending, Ending::Limit { limit: "memory", .. })
+            || ["MemoryError", "OSError"].contains(&&*exception(&finished));
+        assert!(told, "{source}: {finished:?}");
+        assert!(finished.usage.peak_rss_kib < 200 * 1024, "{source}: {:?}", finished.usage);
+    }
+    assert_eq!(exception(&run(&interpreter, "import mmap\nmmap.mmap(-1, 4096)").await), "PermissionError");
+}
+
+#[tokio::test]
+async fn output_is_cut_with_a_mark() {
+    let interpreter = start().await;
+    let mut run = program("print('begin')\nfor n in range(20_000): print(n)\nprint('end')");
+    run.limits.output_kib = 8;
+    let finished = finish(&interpreter, run, &Arc::default()).await;
+    assert_eq!(finished.ending, Ending::Returned { value: None });
+    assert!(finished.output.starts_with("begin\n0\n1\n"), "{}", finished.output);
+    assert!(finished.output.contains("cut"), "{}", finished.output);
+    assert!(finished.output.len() < 8 * 1024 + 200, "{}", finished.output.len());
+}
+
+#[tokio::test]
+async fn a_gigabyte_of_output_costs_the_host_nothing() {
+    let interpreter = start().await;
+    let host = Arc::<Recorder>::default();
+    let finished =
+        finish(&interpreter, program("line = 'x' * 1_000_000\nfor _ in range(1_000): print(line)"), &host).await;
+    assert!(finished.output.len() < 300 * 1024, "{}", finished.output.len());
+    assert!(finished.output.contains("cut"), "{:?}", finished.ending);
+    assert!(host.prints.lock().unwrap().concat().len() < 300 * 1024);
+    assert!(
+        matches!(finished.ending, Ending::Returned { .. } | Ending::Limit { limit: "output", .. }),
+        "{:?}",
+        finished.ending
+    );
+}
+
+/// Sends prints by itself, `letters` in each.
+fn flood(letters: &str, count: u32) -> Run {
+    program(&format!(
+        "\
+import json, os, struct, time
+body = json.dumps(dict(text='{letters}')).encode()
+frame = struct.pack('<IB', len(body), 17) + body
+for _ in range({count} // 1_000):
+    left = memoryview(frame * 1_000)
+    while left:
+        left = left[os.write(3, left):]
+"
+    ))
+}
+
+#[tokio::test]
+async fn tiny_prints_are_shown_together() {
+    let interpreter = start().await;
+    let host = Arc::<Recorder>::default();
+    let finished = finish(&interpreter, flood("x", 100_000), &host).await;
+    assert_eq!(finished.ending, Ending::Returned { value: None });
+    let prints = host.prints.lock().unwrap();
+    assert_eq!((prints.concat(), &finished.output), ("x".repeat(100_000), &"x".repeat(100_000)));
+    assert!(prints.len() < 20_000, "{}", prints.len());
+    assert!(prints[..1_000].iter().all(|print| print == "x"));
+}
+
+#[tokio::test]
+async fn prints_of_nothing_come_to_an_end() {
+    let interpreter = start().await;
+    let finished = finish(&interpreter, flood("", 1_000_000_000), &Arc::default()).await;
+    assert_eq!(limit(&finished), "output");
+    assert_eq!(finished.output, "");
+}
+
+#[tokio::test]
+async fn open_files_and_threads_are_limited() {
+    let interpreter = start().await;
+    let files = "import os\nopened = []\nwhile True: opened.append(os.dup(0))";
+    assert_eq!(exception(&run(&interpreter, files).await), "OSError");
+    let threads = "\
+import threading
+for _ in range(5_000):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+";
+    assert_eq!(exception(&run(&interpreter, threads).await), "RuntimeError");
+}
+
+#[tokio::test]
+async fn a_large_file_is_an_error_of_the_write() {
+    let interpreter = start().await;
+    let mut run = program("file = open('big', 'wb')\nwhile True: file.write(bytes(10**6))");
+    run.limits.scratch_mib = 8;
+    assert_eq!(exception(&finish(&interpreter, run, &Arc::default()).await), "OSError");
+}

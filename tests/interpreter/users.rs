@@ -1,0 +1,123 @@
+//! The same tests again as an ordinary user and with a part of the jail, in processes of their own; and what is said when
+//! a layer is missing.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use fimble::interpreter::Error;
+
+use super::*;
+
+const ORDINARY: u32 = 12_345;
+
+/// Runs some of this binary's tests again in another world.
+fn again(change: impl FnOnce(&mut Command), tests: &[&str]) {
+    let folder = tempfile::Builder::new().prefix("fimble-tests").tempdir_in("/tmp").unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let copy = |from: &std::path::Path, name: &str| {
+        let to = folder.path().join(name);
+        std::fs::copy(from, &to).unwrap();
+        to
+    };
+    let tests_copy = copy(&std::env::current_exe().unwrap(), "tests");
+    let executable = copy(&config().executable.unwrap(), "fimble");
+    let mut command = Command::new(tests_copy);
+    command.args(["--test-threads", "1"]).args(tests).current_dir(folder.path());
+    command.env_clear().env("FIMBLE_TEST_EXECUTABLE", executable);
+    change(&mut command);
+    let result = command.output().unwrap();
+    let said = String::from_utf8_lossy(&result.stdout);
+    assert!(result.status.success(), "{said}\n{}", String::from_utf8_lossy(&result.stderr));
+    assert!(!said.contains("running 0 tests"), "{said}");
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+#[test]
+fn an_ordinary_user_gets_the_same_jail() {
+    if is_root() {
+        again(
+            |command| {
+                command.uid(ORDINARY).gid(ORDINARY);
+            },
+            &["attacks::", "limits::memory", "programs::"],
+        );
+    }
+}
+
+#[test]
+fn a_reduced_jail_refuses_the_same_as_root() {
+    again(
+        |command| {
+            command.env("FIMBLE_TEST_ISOLATION", "reduced");
+        },
+        &["attacks::", "limits::memory", "programs::"],
+    );
+}
+
+#[test]
+fn a_reduced_jail_refuses_the_same_as_an_ordinary_user() {
+    if is_root() {
+        again(
+            |command| {
+                command.env("FIMBLE_TEST_ISOLATION", "reduced").uid(ORDINARY).gid(ORDINARY);
+            },
+            &["attacks::", "limits::memory", "programs::"],
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_active_layers_are_told() {
+    let interpreter = Interpreter::start(&Config { isolation: Level::Full, ..config() }).await.unwrap();
+    let layers = &interpreter.isolation().layers;
+    for layer in ["namespaces", "root", "seccomp", "limits"] {
+        assert!(layers.iter().any(|one| one == layer), "{layers:?}");
+    }
+    assert!(layers.iter().any(|one| one.starts_with("landlock ")), "{layers:?}");
+    assert_eq!(interpreter.isolation().level, Level::Full);
+
+    let interpreter = Interpreter::start(&Config { isolation: Level::None, ..config() }).await.unwrap();
+    assert_eq!(interpreter.isolation().layers, vec!["limits"]);
+    assert_eq!(output(&interpreter, "import os\nprint(os.path.exists('/proc/self'))").await, "True\n");
+}
+
+/// A process that may make no user namespaces, as in many containers.
+#[test]
+fn a_missing_layer_is_named_and_nothing_runs() {
+    if std::env::var_os("FIMBLE_TEST_NO_NAMESPACES").is_none() {
+        again(
+            |command| {
+                command.env("FIMBLE_TEST_NO_NAMESPACES", "1");
+            },
+            &["users::a_missing_layer_is_named_and_nothing_runs"],
+        );
+        return;
+    }
+    forbid_namespaces();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        match Interpreter::start(&config()).await.unwrap_err() {
+            Error::Isolation { layer, hint, .. } => {
+                assert_eq!(layer, "namespaces");
+                assert!(hint.contains("interpreter.isolation = \"reduced\""), "{hint}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let interpreter = Interpreter::start(&Config { isolation: Level::Reduced, ..config() }).await.unwrap();
+        assert_eq!(output(&interpreter, "print(1)").await, "1\n");
+    });
+}
+
+/// This process and those it starts get EPERM for new namespaces.
+fn forbid_namespaces() {
+    use seccompiler::{SeccompAction, SeccompFilter};
+    let rules = [(libc::SYS_unshare, Vec::new())].into_iter().collect();
+    let target = std::env::consts::ARCH.try_into().unwrap();
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32), target).unwrap();
+    let program: seccompiler::BpfProgram = filter.try_into().unwrap();
+    seccompiler::apply_filter_all_threads(&program).unwrap();
+}
