@@ -1,0 +1,125 @@
+//! How long a typical round takes to persist, and a long session to load. Prints; asserts nothing.
+//!
+//! `cargo run --release --example store_speed [FILE]`; the file system of FILE decides most of it.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fimble::event::{Custom, EventKind};
+use fimble::interpreter::Captured;
+use fimble::record::{CallRecord, CallStatus, Outcome, Round, Site, VariableKind};
+use fimble::segment::SegmentKind;
+use fimble::session::{Session, written_variable};
+use fimble::store::Store;
+use fimble::store::sqlite::Sqlite;
+use fimble_toolkit::Risk;
+use jiff::Timestamp;
+use serde_json::Map;
+
+const ROUNDS: u64 = 1_000;
+const VARIABLES: u64 = 20;
+const CALLS: u32 = 5;
+const EVENTS: u32 = 12;
+
+#[derive(Default)]
+struct Times {
+    open: Vec<Duration>,
+    call: Vec<Duration>,
+    commit: Vec<Duration>,
+    round: Vec<Duration>,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let path = std::env::args_os().nth(1).map_or_else(|| folder.path().join("speed.db"), Into::into);
+    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&path)?);
+    let mut session = Session::create(Arc::clone(&store), "local", "ada", "speed").await?;
+    let mut times = Times::default();
+    for _ in 0..ROUNDS {
+        persist_round(&mut session, &mut times).await?;
+    }
+    let count = times.round.len();
+    report("open a round", &mut times.open);
+    report("journal a call, requested and done", &mut times.call);
+    report("commit a round", &mut times.commit);
+    report("first 100 rounds, all of the above", &mut times.round[..100].to_vec());
+    report("last 100 rounds, all of the above", &mut times.round[count - 100..].to_vec());
+
+    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&path)?);
+    let (mut loads, mut carries) = (Vec::new(), Vec::new());
+    let names = ["v1", "v2", "v3"].map(String::from).into();
+    for _ in 0..50 {
+        let begun = Instant::now();
+        let session = Session::open(Arc::clone(&store), &session.record().id, "local", "ada").await?;
+        loads.push(begun.elapsed());
+        let begun = Instant::now();
+        session.carried(&names).await?;
+        carries.push(begun.elapsed());
+    }
+    report(&format!("load a session of {ROUNDS} rounds and {} segments", session.segments().len()), &mut loads);
+    report("read 3 variables of 2 KB that a program names", &mut carries);
+    println!("{} KiB on disk", std::fs::metadata(&path)?.len() / 1024);
+    Ok(())
+}
+
+async fn persist_round(session: &mut Session, times: &mut Times) -> Result<(), Box<dyn Error>> {
+    let begun = Instant::now();
+    let round = session.begin_round("goal", vec![], "try:\n", "x = await git_toolkit.log()\n".repeat(10), "").await?;
+    times.open.push(begun.elapsed());
+    let journal = session.journal(round.number);
+    for ordinal in 0..CALLS {
+        let begun_call = Instant::now();
+        let site = Site { line: ordinal, column: 4 };
+        let mut call = CallRecord {
+            key: journal.key(site, 0, "git_toolkit", "log", &Map::new()),
+            site,
+            ordinal: 0,
+            toolkit: "git_toolkit".into(),
+            operation: "log".into(),
+            arguments: Map::new(),
+            risk: Risk::Read,
+            status: CallStatus::Requested,
+            requested_at: Timestamp::now(),
+            done_at: None,
+        };
+        journal.request(&call).await?;
+        call.status = CallStatus::Done { result: "a line of a log\n".repeat(20).into() };
+        call.done_at = Some(Timestamp::now());
+        journal.finish(&call).await?;
+        times.call.push(begun_call.elapsed());
+    }
+    for _ in 0..EVENTS {
+        session.emitter().emit(EventKind::Custom(Custom::Print { text: "a piece of output\n".repeat(4) }));
+    }
+    for kind in [SegmentKind::Thought, SegmentKind::Code, SegmentKind::Output, SegmentKind::Reply] {
+        session.push(kind, "some words of a conversation, as they are. ".repeat(8));
+    }
+    let written = (0..VARIABLES).map(|variable| {
+        let line = format!("{{\"service\":\"unit {variable} of {}\",\"active\":true}},", round.number);
+        let captured = Captured {
+            name: format!("v{variable}"),
+            kind: VariableKind::Value,
+            content: line.repeat(2_048 / line.len() + 1),
+            type_name: "list[dict]".into(),
+            preview: line,
+            line: 1,
+            references: vec![],
+        };
+        written_variable(captured, round.number)
+    });
+    let written = written.collect();
+    let round = Round { outcome: Some(Outcome::Finished { value: None }), ended_at: Some(Timestamp::now()), ..round };
+    let begun_commit = Instant::now();
+    session.commit_round(round, written, vec![]).await?;
+    times.commit.push(begun_commit.elapsed());
+    times.round.push(begun.elapsed());
+    Ok(())
+}
+
+fn report(what: &str, times: &mut [Duration]) {
+    times.sort();
+    let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
+    println!("{what}: p50 {:.2} ms, p95 {:.2} ms, {} times", at(50), at(95), times.len());
+}

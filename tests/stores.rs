@@ -1,0 +1,42 @@
+//! The contract suite of `fimble::store::Store`, run against every implementation, and what each of them promises beyond it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+#[path = "stores/contract.rs"]
+mod contract;
+#[path = "stores/examples.rs"]
+mod examples;
+#[path = "stores/sqlite.rs"]
+mod sqlite;
+
+/// Runs the whole suite as tests of a module that has `place()`.
+macro_rules! contract_tests {
+    ($place:expr) => {
+        crate::contract_tests! { $place;
+            a_refused_commit_leaves_nothing
+            a_session_reads_as_it_was_written
+            a_taken_id_is_refused
+            a_variable_of_eight_mebibytes_comes_back
+            a_write_from_an_old_state_is_stale
+            an_unknown_session_reads_as_nothing_and_takes_no_write
+            calls_keep_the_order_of_their_requests
+            equal_contents_are_stored_once_and_go_with_their_last_session
+            events_are_read_from_where_a_reader_stopped
+            every_kind_of_segment_comes_back
+            every_kind_of_event_comes_back
+            one_refused_write_leaves_those_beside_it_alone
+            sessions_are_listed_by_user_and_last_update
+            ten_thousand_rounds_are_listed_in_order
+            the_journal_takes_only_calls_of_rounds_that_run
+            variables_are_those_of_the_last_round_that_changed_them
+            writers_on_two_handles_lose_nothing
+        }
+    };
+    ($place:expr; $($name:ident)*) => {
+        $(#[tokio::test]
+        async fn $name() {
+            crate::contract::$name(&$place).await;
+        })*
+    };
+}
+pub(crate) use contract_tests;
