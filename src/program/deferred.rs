@@ -1,0 +1,120 @@
+//! Which names hold calls that are waited for later: given to `asyncio.gather` and its like, or awaited by name.
+//!
+//! A toolkit call assigned to such a name keeps its promise; everywhere else its value is meant.
+
+use std::collections::BTreeSet;
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Comprehension, Expr, ExprCall, Stmt};
+
+/// The names of a body that hold promises.
+pub(super) fn deferred_names(body: &[Stmt]) -> BTreeSet<String> {
+    let mut flow = Flow::default();
+    flow.visit_body(body);
+    // `for task in tasks: await task` makes `tasks` a collection of promises.
+    loop {
+        let found: Vec<String> = flow
+            .iterated
+            .iter()
+            .filter(|(target, from)| flow.deferred.contains(target) && !flow.deferred.contains(from))
+            .map(|(_, from)| from.clone())
+            .collect();
+        if found.is_empty() {
+            return flow.deferred;
+        }
+        flow.deferred.extend(found);
+    }
+}
+
+/// True for functions that take calls and wait for them, or let them run.
+pub(super) fn takes_promises(call: &ExprCall) -> bool {
+    const FUNCTIONS: [&str; 8] = [
+        "gather",
+        "create_task",
+        "ensure_future",
+        "wait_for",
+        "wait",
+        "as_completed",
+        "shield",
+        "run_coroutine_threadsafe",
+    ];
+    match &*call.func {
+        Expr::Name(name) => name.id != "wait" && FUNCTIONS.contains(&name.id.as_str()),
+        Expr::Attribute(attribute) => {
+            let of_asyncio = matches!(&*attribute.value, Expr::Name(name) if name.id == "asyncio");
+            attribute.attr.as_str() == "create_task" || of_asyncio && FUNCTIONS.contains(&attribute.attr.as_str())
+        }
+        _ => false,
+    }
+}
+
+/// The name at the root of a name, an element, an attribute or a method's result: `tasks` of `tasks.values()`.
+pub(super) fn root_name(expression: &Expr) -> Option<&str> {
+    match expression {
+        Expr::Name(name) => Some(&name.id),
+        Expr::Subscript(subscript) => root_name(&subscript.value),
+        Expr::Starred(starred) => root_name(&starred.value),
+        Expr::Attribute(attribute) => root_name(&attribute.value),
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(attribute) => root_name(&attribute.value),
+            _ => call.arguments.args.first().and_then(root_name),
+        },
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Flow {
+    deferred: BTreeSet<String>,
+    /// A loop's target and what it loops over.
+    iterated: Vec<(String, String)>,
+}
+
+impl Flow {
+    fn iterates(&mut self, target: &Expr, from: &Expr) {
+        let Some(from) = root_name(from) else { return };
+        let mut targets = vec![target];
+        while let Some(target) = targets.pop() {
+            match target {
+                Expr::Name(name) => self.iterated.push((name.id.to_string(), from.to_owned())),
+                Expr::Tuple(tuple) => targets.extend(&tuple.elts),
+                Expr::List(list) => targets.extend(&list.elts),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Flow {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if let Stmt::For(each) = statement {
+            self.iterates(&each.target, &each.iter);
+        }
+        visitor::walk_stmt(self, statement);
+    }
+
+    fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
+        self.iterates(&comprehension.target, &comprehension.iter);
+        visitor::walk_comprehension(self, comprehension);
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        match expression {
+            Expr::Await(awaited) if matches!(&*awaited.value, Expr::Name(_) | Expr::Subscript(_)) => {
+                self.deferred.extend(root_name(&awaited.value).map(str::to_owned));
+            }
+            Expr::Call(call) if takes_promises(call) => {
+                for argument in &call.arguments.args {
+                    match argument {
+                        Expr::List(list) => {
+                            self.deferred.extend(list.elts.iter().filter_map(root_name).map(str::to_owned));
+                        }
+                        _ => self.deferred.extend(root_name(argument).map(str::to_owned)),
+                    }
+                }
+            }
+            _ => {}
+        }
+        visitor::walk_expr(self, expression);
+    }
+}

@@ -1,0 +1,235 @@
+//! From the model's text, or a file, to a program that may run.
+
+use std::collections::BTreeSet;
+
+use ruff_python_ast::{Expr, Stmt};
+use ruff_python_parser::ParseError;
+
+use super::check::{check_structure, undefined_names};
+use super::check_call::check_calls;
+use super::check_result::check_results;
+use super::edit::{Edits, line_of};
+use super::fix::{drop_toolkit_imports, missing_imports, rename_report, unwrap_last_return};
+use super::names::Names;
+use super::owner::move_to_owner;
+use super::repair::{Repaired, is_prose, parses, repair};
+use super::rewrite::await_calls;
+use super::scaffold::Scaffold;
+use super::toolkit_call::Toolkits;
+use super::{Config, Finding, Known, Program, Refusal};
+use crate::record::{Variable, VariableKind};
+
+/// Puts the model's text into the scaffold: repairs it, checks it, and inserts the `await`s that it lacks.
+///
+/// # Errors
+/// A [`Refusal`] whose text tells the model what to write instead.
+pub fn splice(scaffold: &Scaffold, text: &str, known: &Known<'_>) -> Result<Program, Refusal> {
+    bounded(text, known.config)?;
+    on_large_stack(text.len(), || {
+        let Repaired { hole, repairs } = repair(scaffold, text, known.finish_length)
+            .map_err(|finding| Refusal { hole: text.trim().to_owned(), findings: vec![finding] })?;
+        let mut program = Program {
+            prefix: scaffold.prefix.clone(),
+            hole,
+            suffix: scaffold.suffix.clone(),
+            repairs,
+            warnings: Vec::new(),
+            names: BTreeSet::new(),
+        };
+        complete(&mut program, known, Origin::Model)?;
+        // The proof: with the hole in its place, the whole is one `try` after the declarations.
+        if is_one_try(&program.text()) {
+            Ok(program)
+        } else {
+            let message = "the hole leaves the `try` around it: write plain statements, one below the other";
+            Err(refusal(&program.hole, vec![Finding { line: 1, message: message.to_owned() }]))
+        }
+    })
+}
+
+/// A file as a program: checked as a hole is, but only refused for what cannot run.
+///
+/// # Errors
+/// A [`Refusal`] for a syntax error, a name of a toolkit that is bound, or a wrong call.
+pub fn from_file(source: &str, known: &Known<'_>) -> Result<Program, Refusal> {
+    bounded(source, known.config)?;
+    on_large_stack(source.len(), || {
+        let mut program = Program {
+            prefix: String::new(),
+            hole: source.trim_start_matches('\u{feff}').replace("\r\n", "\n"),
+            suffix: String::new(),
+            repairs: Vec::new(),
+            warnings: Vec::new(),
+            names: BTreeSet::new(),
+        };
+        complete(&mut program, known, Origin::File)?;
+        Ok(program)
+    })
+}
+
+/// Who wrote a program.
+#[derive(Clone, Copy, PartialEq)]
+enum Origin {
+    Model,
+    File,
+}
+
+fn complete(program: &mut Program, known: &Known<'_>, origin: Origin) -> Result<(), Refusal> {
+    let refuse = |program: &Program, findings| Err(refusal(&program.hole, findings));
+    let module = match ruff_python_parser::parse_module(&program.hole) {
+        Ok(module) => module,
+        Err(error) => return refuse(program, vec![syntax_finding(&program.hole, &error, origin)]),
+    };
+    if module.suite().iter().all(is_nothing) && origin == Origin::Model {
+        return refuse(program, vec![nothing()]);
+    }
+
+    let names = Names::of(module.suite());
+    let mut edits = Edits::default();
+    drop_toolkit_imports(&program.hole, module.suite(), known.declarations, &mut edits);
+    let mut first_line = None;
+    if origin == Origin::Model {
+        rename_report(&names, &mut edits);
+        unwrap_last_return(&program.hole, module.suite(), &mut edits);
+        move_to_owner(module.suite(), &Toolkits::new(known.declarations, &names), known.declarations, &mut edits);
+        first_line = missing_imports(&program.hole, &names, |name| known.knows(name));
+    }
+    let toolkits = Toolkits::new(known.declarations, &names);
+    await_calls(&program.hole, module.suite(), &toolkits, async_definitions(known.carried), &mut edits);
+    apply(program, edits);
+    if let Some(line) = first_line {
+        program.repairs.push(format!("added `{line}`"));
+        program.hole = format!("{line}\n{}", program.hole);
+    }
+    check(program, known, origin, 4)
+}
+
+/// Checks what will run. Results that are used as lists are put right first, in at most so many turns.
+fn check(program: &mut Program, known: &Known<'_>, origin: Origin, turns: u32) -> Result<(), Refusal> {
+    let refuse = |program: &Program, findings| Err(refusal(&program.hole, findings));
+    let module = match ruff_python_parser::parse_module(&program.hole) {
+        Ok(module) => module,
+        Err(error) => return refuse(program, vec![syntax_finding(&program.hole, &error, origin)]),
+    };
+    if module.suite().iter().all(is_nothing) && origin == Origin::Model {
+        return refuse(program, vec![nothing()]);
+    }
+    let names = Names::of(module.suite());
+    let toolkits = Toolkits::new(known.declarations, &names);
+    let mut edits = Edits::default();
+    let findings = check_results(&program.hole, module.suite(), &names, &toolkits, &mut edits);
+    if !edits.is_empty() && findings.is_empty() {
+        // What is written now may show what is wrong further on; each turn writes at least one name of a schema.
+        apply(program, edits);
+        if turns > 0 {
+            return check(program, known, origin, turns - 1);
+        }
+    }
+    let no_imports = Config { forbidden_imports: Default::default(), ..known.config.clone() };
+    let rules = Known { config: if origin == Origin::File { &no_imports } else { known.config }, ..*known };
+    let mut findings = findings;
+    findings.extend(check_structure(&program.hole, module.suite(), &names, &rules));
+    findings.extend(check_calls(&program.hole, module.suite(), &toolkits));
+    findings.sort();
+    findings.dedup();
+    if !findings.is_empty() {
+        return refuse(program, findings);
+    }
+    program.warnings = undefined_names(&program.hole, &names, known);
+    program.names = reached(&names, known);
+    Ok(())
+}
+
+/// What the program may read, through carried definitions too.
+fn reached(names: &Names, known: &Known<'_>) -> BTreeSet<String> {
+    let mut reached: BTreeSet<String> = names.read.keys().cloned().collect();
+    if names.dynamic {
+        reached.extend(known.carried.iter().map(|variable| variable.name.clone()));
+    }
+    let mut waiting: Vec<String> = reached.iter().cloned().collect();
+    while let Some(name) = waiting.pop() {
+        for variable in known.carried.iter().filter(|variable| variable.name == name) {
+            let new = variable.references.iter().filter(|reference| reached.insert((*reference).clone()));
+            waiting.extend(new.cloned().collect::<Vec<_>>());
+        }
+    }
+    reached
+}
+
+fn async_definitions(carried: &[Variable]) -> BTreeSet<String> {
+    let is_async = |variable: &&Variable| {
+        variable.kind == VariableKind::Definition && variable.preview.trim_start().starts_with("async def")
+    };
+    carried.iter().filter(is_async).map(|variable| variable.name.clone()).collect()
+}
+
+fn is_nothing(statement: &Stmt) -> bool {
+    match statement {
+        Stmt::Pass(_) => true,
+        Stmt::Expr(expression) => matches!(&*expression.value, Expr::EllipsisLiteral(_)),
+        _ => false,
+    }
+}
+
+fn is_one_try(program: &str) -> bool {
+    let Ok(module) = ruff_python_parser::parse_module(program) else { return false };
+    let tries = module.suite().iter().filter(|statement| matches!(statement, Stmt::Try(_))).count();
+    tries == 1
+        && matches!(module.suite().last(), Some(Stmt::Try(last)) if last.handlers.len() == 1 && last.orelse.is_empty())
+}
+
+fn syntax_finding(source: &str, error: &ParseError, origin: Origin) -> Finding {
+    let line = line_of(source, error.location);
+    let said = source.lines().filter(|line| !line.trim().is_empty());
+    let (prose, code): (Vec<&str>, Vec<&str>) = said.partition(|line| is_prose(line));
+    if origin == Origin::Model && prose.len() > code.len() {
+        let message = "this is prose, not Python: write statements only; to speak to the user, \
+            `await system_toolkit.send_message(\"…\")`";
+        return Finding { line: 1, message: message.to_owned() };
+    }
+    let reason = error.error.to_string();
+    let end = source.trim_end();
+    if error.location.start().to_usize() >= end.len() {
+        let line = u32::try_from(end.lines().count()).unwrap_or(u32::MAX).max(1);
+        return Finding { line, message: format!("the program ends in the middle of a statement: {reason}") };
+    }
+    let index = usize::try_from(line).unwrap_or(1).saturating_sub(1);
+    let text: String = source.lines().nth(index).unwrap_or_default().trim().chars().take(100).collect();
+    let message = format!("syntax error: {reason} in `{text}`");
+    Finding { line, message }
+}
+
+fn nothing() -> Finding {
+    Finding { line: 1, message: "there is nothing to run: write at least one statement".to_owned() }
+}
+
+/// Changes the hole, unless that would break it: its own error is found later.
+fn apply(program: &mut Program, edits: Edits) {
+    if edits.is_empty() {
+        return;
+    }
+    let repairs = edits.repairs.clone();
+    let changed = edits.apply(&program.hole);
+    if parses(&changed) {
+        program.hole = changed;
+        program.repairs.extend(repairs);
+    }
+}
+
+fn refusal(hole: &str, findings: Vec<Finding>) -> Refusal {
+    Refusal { hole: hole.to_owned(), findings }
+}
+
+fn bounded(source: &str, config: &Config) -> Result<(), Refusal> {
+    if source.len() <= config.max_source_kib * 1024 {
+        return Ok(());
+    }
+    let message = format!("the program is longer than {} KiB: write a shorter one", config.max_source_kib);
+    Err(refusal("", vec![Finding { line: 1, message }]))
+}
+
+/// Runs with a stack on which a tree as deep as the text can make it is walked and dropped.
+fn on_large_stack<T>(bytes: usize, run: impl FnOnce() -> T) -> T {
+    // Every level takes one byte of text at least, and less than 2 KiB of stack. Pages that are not used are not taken.
+    stacker::grow((bytes * 2 * 1024).clamp(1 << 20, 1 << 30), run)
+}
