@@ -1,0 +1,2 @@
+except Exception as error:
+    report(error)

@@ -1,0 +1,232 @@
+//! Whole prompts, as a model gets them.
+
+use std::collections::BTreeMap;
+
+use fimble_toolkit::{Operation, Parameter, Risk};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::llm::{Input, Request};
+use crate::segment::SegmentKind;
+
+fn operation(name: &str, description: &str, parameters: &[(&str, Value, Option<Value>)], returns: Value) -> Operation {
+    let parameters = parameters.iter().map(|(name, schema, default)| Parameter {
+        name: (*name).to_owned(),
+        description: "One sentence.".to_owned(),
+        schema: schema.clone(),
+        required: default.is_none(),
+        default: default.clone().filter(|value| !value.is_null()),
+    });
+    Operation {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters: parameters.collect(),
+        returns,
+        risk: Risk::Read,
+        idempotent: true,
+        timeout: None,
+        enabled: true,
+    }
+}
+
+/// Three toolkits as they are declared in Rust.
+fn declarations() -> Vec<Declaration> {
+    let (text, integer) = (json!({"type": "string"}), json!({"type": "integer"}));
+    let optional_text = json!({"type": ["string", "null"]});
+    let commits = json!({
+        "title": "Array_of_Commit", "type": "array", "items": {"$ref": "#/$defs/Commit"},
+        "$defs": {"Commit": {"type": "object", "properties": {
+            "sha": text, "short_sha": text, "author": text, "date": text, "subject": text,
+        }}},
+    });
+    let disks = json!({"type": "array", "items": {"type": "object", "title": "Disk", "properties": {
+        "mount": text, "size_gib": {"type": "number"}, "used_percent": {"type": "number"},
+    }}});
+    let null = json!({"type": "null"});
+    vec![
+        Declaration {
+            name: "git_toolkit".to_owned(),
+            description: "Commits and branches of one \"git\" repository.\n\nMore.".to_owned(),
+            operations: vec![
+                operation(
+                    "log",
+                    "Commits, newest first.",
+                    &[("limit", integer, Some(json!(20))), ("path", optional_text, Some(Value::Null))],
+                    commits,
+                ),
+                operation("branches", "Local branches.", &[], json!({"type": "array", "items": text})),
+                Operation { enabled: false, ..operation("push", "Hidden.", &[], json!(true)) },
+            ],
+        },
+        Declaration {
+            name: "host_toolkit".to_owned(),
+            description: "This machine.".to_owned(),
+            operations: vec![operation("disks", "Mounted disks.", &[], disks)],
+        },
+        Declaration {
+            name: "system_toolkit".to_owned(),
+            description: "The user and the session.".to_owned(),
+            operations: vec![
+                operation("send_message", "Tell the user.", &[("text", text.clone(), None)], null),
+                operation("describe", "Signatures of a toolkit.", &[("name", text.clone(), None)], text),
+            ],
+        },
+    ]
+}
+
+fn segment(kind: SegmentKind, round: u64, content: &str) -> Segment {
+    Segment { at: Timestamp::UNIX_EPOCH, ..Segment::new(kind, round, content) }
+}
+
+const SUFFIX: &str = "except Exception as error:\n    report(error)\n";
+
+/// The request for these segments, with `change` applied to its input.
+fn request(
+    encoding: Encoding,
+    segments: &[Segment],
+    prefix: &str,
+    attempts: &[Attempt],
+    change: impl FnOnce(&mut PromptInput<'_>),
+) -> Request {
+    let (declarations, templates, config) =
+        (declarations(), Templates::new(&BTreeMap::new()).unwrap(), Config::default());
+    let mut input = PromptInput {
+        encoding,
+        declarations: &declarations,
+        segments,
+        prefix,
+        suffix: SUFFIX,
+        attempts,
+        context_tokens: None,
+        templates: &templates,
+        config: &config,
+    };
+    change(&mut input);
+    assemble(&input).unwrap()
+}
+
+/// The request as text.
+fn shown(request: &Request) -> String {
+    let input = match &request.input {
+        Input::Fill { prefix, suffix } => format!("{prefix}<hole>\n{suffix}"),
+        Input::Chat(messages) => {
+            let messages = messages.iter().map(|message| format!("=== {:?}\n{}\n", message.role, message.content));
+            messages.collect()
+        }
+    };
+    format!("max_tokens {} temperature {} stop {:?}\n{input}", request.max_tokens, request.temperature, request.stop)
+}
+
+fn snapshot(name: &str, segments: &[Segment], prefix: &str, attempts: &[Attempt]) {
+    for (encoding, suffix) in [(Encoding::Chat, "chat"), (Encoding::Fill, "fill")] {
+        let request = request(encoding, segments, prefix, attempts, |_| {});
+        insta::assert_snapshot!(format!("{name}_{suffix}"), shown(&request));
+    }
+}
+
+fn first_turn() -> Vec<Segment> {
+    vec![segment(SegmentKind::Context, 0, "language: en"), segment(SegmentKind::User, 0, "Who committed\nlast?")]
+}
+
+fn second_turn() -> Vec<Segment> {
+    let mut segments = first_turn();
+    segments.extend([
+        segment(SegmentKind::Code, 1, "commits = await git_toolkit.log(limit=1)\nprint(commits)\n"),
+        segment(SegmentKind::Output, 1, "[Record(sha='abc', author='Ann')]\n"),
+        segment(SegmentKind::Code, 2, "await system_toolkit.send_message(f\"{commits[0].author}\")\n"),
+        segment(SegmentKind::Reply, 2, "Ann"),
+        segment(SegmentKind::User, 2, "And which branches are there?"),
+    ]);
+    segments
+}
+
+#[test]
+fn a_first_turn() {
+    snapshot("first_turn", &first_turn(), "# goal: Who committed last?\ntry:\n", &[]);
+}
+
+#[test]
+fn a_round_after_an_exception_goes_on_by_infill() {
+    let mut segments = first_turn();
+    segments.extend([
+        segment(SegmentKind::Code, 1, "commits = await git_toolkit.log(limit=1)\nprint(commits[0].name)\n"),
+        segment(
+            SegmentKind::Output,
+            1,
+            "Traceback:\n  line 2: print(commits[0].name)\nAttributeError: no field `name`",
+        ),
+    ]);
+    let prefix = "commits: list[Record] = ...  # [Record(sha='abc')], round 1\n# goal: Who committed last?\ntry:\n    \
+        # already done, its names are kept:\n    commits = await git_toolkit.log(limit=1)\n    \
+        # this failed and must be written differently:\n    # print(commits[0].name)\n    # AttributeError: no field `name`\n";
+    snapshot("infill", &segments, prefix, &[]);
+}
+
+#[test]
+fn a_refused_hole_is_asked_for_again() {
+    let attempts = [Attempt { notes: vec!["`git_toolkit` has no operation `logs`; did you mean `log`".to_owned()] }];
+    snapshot("refused", &first_turn(), "# goal: Who committed last?\ntry:\n", &attempts);
+}
+
+#[test]
+fn a_later_turn_has_the_conversation_and_the_variables() {
+    let prefix = "# carried from earlier rounds\ncommits: list[Record] = ...  # [Record(sha='abc')], round 1\n\
+        # goal: And which branches are there?\ntry:\n";
+    snapshot("later_turn", &second_turn(), prefix, &[]);
+}
+
+#[test]
+fn a_prompt_grows_only_at_its_end() {
+    let prefix = "# goal: x\ntry:\n";
+    let Input::Fill { prefix: first, .. } = request(Encoding::Fill, &first_turn(), prefix, &[], |_| {}).input else {
+        panic!()
+    };
+    let Input::Fill { prefix: second, .. } = request(Encoding::Fill, &second_turn(), prefix, &[], |_| {}).input else {
+        panic!()
+    };
+    let shared = first.strip_suffix(prefix).unwrap();
+    assert!(second.starts_with(shared));
+
+    let Input::Chat(first) = request(Encoding::Chat, &first_turn(), prefix, &[], |_| {}).input else { panic!() };
+    let Input::Chat(second) = request(Encoding::Chat, &second_turn(), prefix, &[], |_| {}).input else { panic!() };
+    let (last, earlier) = first.split_last().unwrap();
+    assert_eq!(&second[..earlier.len()], earlier);
+    assert!(last.content.starts_with(&second[earlier.len()].content));
+}
+
+#[test]
+fn the_oldest_segments_make_room() {
+    let mut segments: Vec<Segment> = (0..40)
+        .map(|number| segment(SegmentKind::Output, number, &format!("output {number} {}", "x".repeat(400))))
+        .collect();
+    segments.push(segment(SegmentKind::User, 40, "Go on"));
+    for encoding in [Encoding::Chat, Encoding::Fill] {
+        let text = shown(&request(encoding, &segments, "try:\n", &[], |input| input.context_tokens = Some(4_096)));
+        assert!(text.contains("[24 earlier segments left out]"), "{text}");
+        assert!(!text.contains("output 23 ") && text.contains("output 24 ") && text.contains("Go on"), "{text}");
+        // Even where nothing fits, what the user said last is there.
+        let text = shown(&request(encoding, &segments, "try:\n", &[], |input| input.context_tokens = Some(100)));
+        assert!(text.contains("[40 earlier segments left out]") && text.contains("Go on"), "{text}");
+    }
+}
+
+#[test]
+fn long_outputs_are_shown_in_part() {
+    let segments =
+        [segment(SegmentKind::User, 0, "Go"), segment(SegmentKind::Output, 1, &"row of a table\n".repeat(10_000))];
+    let text = shown(&request(Encoding::Chat, &segments, "try:\n", &[], |_| {}));
+    assert!(text.len() < 8_000 && text.contains(" lines left out …"), "{}", text.len());
+}
+
+#[test]
+fn the_example_is_one_that_the_toolkits_allow() {
+    let text = shown(&request(Encoding::Chat, &first_turn(), "try:\n", &[], |input| input.declarations = &[]));
+    assert!(text.contains("17 % of 2,340") && !text.contains("git_toolkit"), "{text}");
+}
+
+#[test]
+fn toolkits_beyond_the_budget_are_told_by_name() {
+    insta::assert_snapshot!("stubs_whole", stubs(&declarations(), 3_000));
+    insta::assert_snapshot!("stubs_brief", stubs(&declarations(), 110));
+}

@@ -1,0 +1,271 @@
+//! Which toolkits there are, and which of them a call means. Toolkits come and go while sessions run.
+//!
+//! It does not know sessions, policy or Python programs: it names, finds and binds, and calls nothing.
+
+mod bind;
+mod nearest;
+mod python_type;
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use fimble_toolkit::{Declaration, ErrorKind, Operation, ToolError, Toolkit, is_python_name};
+
+pub use bind::{bind, bind_call};
+
+use nearest::{nearest, ranked};
+use python_type::quoted;
+
+/// The toolkits by name, in registration order.
+#[derive(Default)]
+pub struct Registry {
+    entries: RwLock<Vec<Entry>>,
+}
+
+/// One toolkit, with the declaration it was registered with.
+struct Entry {
+    toolkit: Arc<dyn Toolkit>,
+    declaration: Declaration,
+    enabled: bool,
+}
+
+/// Why a toolkit cannot be registered, or is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    /// Another toolkit has the name.
+    #[error("there is already a toolkit `{0}`")]
+    NameTaken(String),
+    /// The toolkit's, an operation's or a parameter's name cannot be written in a program.
+    #[error("`{name}`, the name of {what}, is no Python name")]
+    NotAName {
+        /// What has the name, e.g. `operation 2 of git_toolkit`.
+        what: String,
+        /// The name.
+        name: String,
+    },
+    /// Two operations of a toolkit, or two parameters of an operation, have one name.
+    #[error("{within} declares `{name}` twice")]
+    Duplicate {
+        /// The toolkit, or the operation.
+        within: String,
+        /// The name.
+        name: String,
+    },
+    /// There is no toolkit of that name.
+    #[error("there is no toolkit `{0}`")]
+    Unknown(String),
+}
+
+impl RegistryError {
+    /// What the user can do.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NameTaken(_) => "give one of them another name, or remove the other first",
+            Self::NotAName { .. } => "use ASCII letters, digits and `_`, no digit first, and no Python keyword",
+            Self::Duplicate { .. } => "rename or remove one of them",
+            Self::Unknown(_) => "`fimble toolkits list` shows the toolkits there are",
+        }
+    }
+}
+
+impl Registry {
+    /// A registry without toolkits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a toolkit, switched on.
+    ///
+    /// # Errors
+    /// A taken name, a name that Python does not take, or a name declared twice; nothing is added then.
+    pub fn register(&self, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
+        // The declaration is the toolkit's own code: not under the lock.
+        let declaration = toolkit.declaration();
+        check(&declaration)?;
+        let mut entries = self.write();
+        if entries.iter().any(|entry| entry.declaration.name == declaration.name) {
+            return Err(RegistryError::NameTaken(declaration.name));
+        }
+        entries.push(Entry { toolkit, declaration, enabled: true });
+        Ok(())
+    }
+
+    /// Reads a toolkit's declaration again, after its operations changed. Its place and its switch stay.
+    ///
+    /// # Errors
+    /// `Unknown`, or what [`register`](Self::register) would say; the old declaration stays then.
+    pub fn refresh(&self, name: &str) -> Result<(), RegistryError> {
+        let toolkit = self
+            .read()
+            .iter()
+            .find(|entry| entry.declaration.name == name)
+            .map(|entry| Arc::clone(&entry.toolkit))
+            .ok_or_else(|| RegistryError::Unknown(name.to_owned()))?;
+        let declaration = toolkit.declaration();
+        check(&declaration)?;
+        let mut entries = self.write();
+        if declaration.name != name && entries.iter().any(|entry| entry.declaration.name == declaration.name) {
+            return Err(RegistryError::NameTaken(declaration.name));
+        }
+        // It may have been removed or replaced while it was asked.
+        let entry = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.toolkit, &toolkit));
+        entry.ok_or_else(|| RegistryError::Unknown(name.to_owned()))?.declaration = declaration;
+        Ok(())
+    }
+
+    /// Takes a toolkit out. Calls that already found it go on. False if there was none of that name.
+    pub fn remove(&self, name: &str) -> bool {
+        let mut entries = self.write();
+        let before = entries.len();
+        entries.retain(|entry| entry.declaration.name != name);
+        entries.len() < before
+    }
+
+    /// Switches a toolkit on or off. False if there is none of that name.
+    pub fn set_enabled(&self, name: &str, enabled: bool) -> bool {
+        let mut entries = self.write();
+        let entry = entries.iter_mut().find(|entry| entry.declaration.name == name);
+        entry.map(|entry| entry.enabled = enabled).is_some()
+    }
+
+    /// What a program can use: the declarations of the toolkits that are on, in registration order, each without the
+    /// operations that are off.
+    pub fn declarations(&self) -> Vec<Declaration> {
+        let entries = self.read();
+        let enabled = entries.iter().filter(|entry| entry.enabled);
+        enabled
+            .map(|entry| {
+                let declaration = &entry.declaration;
+                let operations = declaration.operations.iter().filter(|operation| operation.enabled).cloned().collect();
+                Declaration { name: declaration.name.clone(), description: declaration.description.clone(), operations }
+            })
+            .collect()
+    }
+
+    /// The names of all toolkits in registration order, and whether each is on.
+    pub fn names(&self) -> Vec<(String, bool)> {
+        self.read().iter().map(|entry| (entry.declaration.name.clone(), entry.enabled)).collect()
+    }
+
+    /// The toolkit and the operation that a call means.
+    ///
+    /// # Errors
+    /// `UnknownOperation` with the nearest names, or `Denied` if either is switched off.
+    pub fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+        let entries = self.read();
+        let Some(entry) = entries.iter().find(|entry| entry.declaration.name == toolkit) else {
+            return Err(unknown_toolkit(&entries, toolkit, operation));
+        };
+        if !entry.enabled {
+            let message = format!("{toolkit} is switched off");
+            return Err(ToolError::new(ErrorKind::Denied, message).with_hint("do it another way, or tell the user"));
+        }
+        match entry.declaration.operations.iter().find(|declared| declared.name == operation) {
+            Some(found) if found.enabled => Ok((Arc::clone(&entry.toolkit), found.clone())),
+            Some(_) => {
+                let message = format!("{toolkit}.{operation}() is switched off");
+                Err(ToolError::new(ErrorKind::Denied, message).with_hint("do it another way, or tell the user"))
+            }
+            None => Err(unknown_here(&entries, entry, operation)),
+        }
+    }
+
+    /// A panic while the lock was held left nothing half done: each change is one assignment, push or retain.
+    fn read(&self) -> RwLockReadGuard<'_, Vec<Entry>> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Entry>> {
+        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Most names that an error lists.
+const LISTED_NAMES: usize = 12;
+
+fn check(declaration: &Declaration) -> Result<(), RegistryError> {
+    let toolkit = &declaration.name;
+    check_name(toolkit, || "a toolkit".into())?;
+    for (index, operation) in declaration.operations.iter().enumerate() {
+        check_name(&operation.name, || format!("operation {} of {toolkit}", index + 1))?;
+        if declaration.operations.iter().take(index).any(|earlier| earlier.name == operation.name) {
+            return Err(RegistryError::Duplicate { within: toolkit.clone(), name: operation.name.clone() });
+        }
+        for (index, parameter) in operation.parameters.iter().enumerate() {
+            let within = || format!("{toolkit}.{}", operation.name);
+            check_name(&parameter.name, || format!("parameter {} of {}", index + 1, within()))?;
+            if operation.parameters.iter().take(index).any(|earlier| earlier.name == parameter.name) {
+                return Err(RegistryError::Duplicate { within: within(), name: parameter.name.clone() });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_name(name: &str, what: impl FnOnce() -> String) -> Result<(), RegistryError> {
+    if is_python_name(name) {
+        return Ok(());
+    }
+    Err(RegistryError::NotAName { what: what(), name: name.to_owned() })
+}
+
+fn unknown_toolkit(entries: &[Entry], toolkit: &str, operation: &str) -> ToolError {
+    let names: Vec<&str> =
+        entries.iter().filter(|entry| entry.enabled).map(|entry| entry.declaration.name.as_str()).collect();
+    let message = format!("there is no toolkit {}; {}", quoted(toolkit), listed("toolkits", &names, toolkit));
+    let error = ToolError::new(ErrorKind::UnknownOperation, message);
+    match (nearest(toolkit, &names), owner(entries, operation)) {
+        (Some(name), _) => error.with_hint(format!("did you mean \"{name}\"?")),
+        (None, Some(owner)) => error.with_hint(format!("{owner} has {operation}()")),
+        (None, None) => error,
+    }
+}
+
+/// The error for an operation that a toolkit does not have, with the names it has and the nearest one.
+pub fn unknown_operation(declaration: &Declaration, operation: &str) -> ToolError {
+    let names: Vec<&str> =
+        declaration.operations.iter().filter(|known| known.enabled).map(|known| known.name.as_str()).collect();
+    let toolkit = &declaration.name;
+    let message =
+        format!("{toolkit} has no operation {}; {}", quoted(operation), listed("operations", &names, operation));
+    let error = ToolError::new(ErrorKind::UnknownOperation, message);
+    match nearest(operation, &names) {
+        Some(name) => error.with_hint(format!("did you mean \"{name}\"?")),
+        None => error,
+    }
+}
+
+fn unknown_here(entries: &[Entry], entry: &Entry, operation: &str) -> ToolError {
+    let error = unknown_operation(&entry.declaration, operation);
+    match owner(entries, operation) {
+        Some(owner) => error.with_hint(format!("{owner} has {operation}()")),
+        None => error,
+    }
+}
+
+/// The first toolkit that is on and has the operation.
+fn owner<'a>(entries: &'a [Entry], operation: &str) -> Option<&'a str> {
+    entries
+        .iter()
+        .filter(|entry| entry.enabled)
+        .find(|entry| enabled_operations(entry).any(|name| name == operation))
+        .map(|entry| entry.declaration.name.as_str())
+}
+
+fn enabled_operations(entry: &Entry) -> impl Iterator<Item = &str> {
+    entry.declaration.operations.iter().filter(|operation| operation.enabled).map(|operation| operation.name.as_str())
+}
+
+/// All names, or the nearest and how many more there are.
+fn listed(what: &str, names: &[&str], wanted: &str) -> String {
+    if names.is_empty() {
+        return format!("there are no {what}");
+    }
+    if names.len() <= LISTED_NAMES {
+        return format!("{what}: {}", names.join(", "));
+    }
+    let near = ranked(wanted, names, LISTED_NAMES);
+    format!("{what}: {} and {} more", near.join(", "), names.len() - near.len())
+}
+
+#[cfg(test)]
+mod tests;
