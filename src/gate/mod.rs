@@ -1,0 +1,132 @@
+//! The one door for every effect. A program's call comes in as a [`HostCall`]; it is bound, judged, journaled, run
+//! within its deadline, masked, journaled again and answered.
+//!
+//! The gate does not know the model, the prompt or the terminal: what needs a person goes to an [`Attendant`].
+
+mod call;
+mod execute;
+mod patience;
+mod policy;
+mod round;
+mod secrets;
+mod system;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fimble_toolkit::Declaration;
+use serde::{Deserialize, Serialize};
+
+pub use execute::{ExecuteError, Executed, Order, execute};
+pub use policy::{Decision, Policy};
+pub use round::{Effects, RoundGate};
+pub use secrets::Secrets;
+
+use crate::registry::Registry;
+
+#[cfg(doc)]
+use crate::interpreter::HostCall;
+
+/// The gate's settings, `[gate]` in the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What happens to a call by its risk.
+    pub policy: Policy,
+    /// Seconds one call may take where its operation names no time. Default 30.
+    pub call_timeout_s: f64,
+    /// KiB of one call's arguments. Default 1,024.
+    pub arguments_kib: u64,
+    /// KiB of one result; a larger one is an error that tells the model to ask for less. Default 4,096.
+    pub result_kib: u64,
+    /// KiB of a result that an event shows. Default 4.
+    pub event_result_kib: u64,
+    /// The longest `system_toolkit.sleep` in seconds. Default 30.
+    pub sleep_s: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            call_timeout_s: 30.0,
+            arguments_kib: 1_024,
+            result_kib: 4_096,
+            event_result_kib: 4,
+            sleep_s: 30.0,
+        }
+    }
+}
+
+impl Config {
+    fn call_timeout(&self) -> Duration {
+        Duration::try_from_secs_f64(self.call_timeout_s).unwrap_or(Duration::from_secs(30))
+    }
+}
+
+/// The person, or the absence of one, at the other end.
+#[async_trait]
+pub trait Attendant: Send + Sync {
+    /// May this call be made? `None` if nobody is there to say.
+    async fn approve(&self, request: &Approval) -> Option<bool>;
+    /// The answer to a question; `None` if nobody is there to give one.
+    async fn answer(&self, question: &str, choices: &[String]) -> Option<String>;
+}
+
+/// A call that policy wants a person to approve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    /// `toolkit.operation`.
+    pub operation: String,
+    /// The bound arguments as JSON text, masked.
+    pub arguments: String,
+    /// The declared risk.
+    pub risk: fimble_toolkit::Risk,
+}
+
+/// Nobody is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unattended;
+
+#[async_trait]
+impl Attendant for Unattended {
+    async fn approve(&self, _request: &Approval) -> Option<bool> {
+        None
+    }
+
+    async fn answer(&self, _question: &str, _choices: &[String]) -> Option<String> {
+        None
+    }
+}
+
+/// What all rounds share: the toolkits, the policy, the secrets.
+pub struct Gate {
+    registry: Arc<Registry>,
+    config: Config,
+    secrets: Secrets,
+}
+
+impl Gate {
+    /// A gate before `registry`.
+    pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
+        Self { registry, config, secrets }
+    }
+
+    /// All toolkits a program may call: the system toolkit first, then the registry's.
+    pub fn declarations(&self) -> Vec<Declaration> {
+        let mut declarations = vec![system::declaration()];
+        declarations.extend(self.registry.declarations());
+        declarations
+    }
+
+    /// The registry behind the gate.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The values that no output may show.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+}
