@@ -1,0 +1,74 @@
+//! Self-evaluation: what a round came to, and what the next one is for.
+//!
+//! Judged by facts (did it raise, did it reply), never by asking a model.
+
+use super::act::Acted;
+use super::turn::{Cause, Failed, Progress, Verdict};
+use crate::record::Outcome;
+use crate::segment::SegmentKind;
+use crate::session::Session;
+
+/// Rounds that may end clean and silent before what they printed is passed on as the answer.
+const SILENT_ROUNDS: u32 = 2;
+
+impl Progress {
+    /// The verdict, or `None` if another round is needed; its goal is then set.
+    pub(super) fn evaluate(&mut self, session: &mut Session, acted: Acted) -> Option<Verdict> {
+        self.rounds += 1;
+        self.attempts.clear();
+        (self.prompt_tokens, self.completion_tokens) = (0, 0);
+        self.last_round = acted.round;
+        self.replied |= acted.replied;
+        let told = |call: &String| !call.starts_with("system_toolkit.send_message");
+        self.calls.extend(acted.calls.into_iter().filter(told));
+        if let Some(question) = acted.waiting {
+            return Some(Verdict::Waiting { question });
+        }
+        if let Some(sentence) = acted.refused {
+            self.trouble = sentence.clone();
+            return Some(Verdict::Denied { account: self.account(&format!("because {sentence}")) });
+        }
+        match acted.outcome {
+            Outcome::Finished { .. } if acted.replied || acted.finished => return Some(Verdict::Replied),
+            Outcome::Finished { value } => {
+                self.done.clear();
+                self.failed = None;
+                self.silent += 1;
+                self.cause = Cause::Unsettled;
+                self.forget_failure();
+                self.trouble.clear();
+                let shown = [acted.output.trim(), value.as_deref().unwrap_or_default()].join("\n").trim().to_owned();
+                if self.silent >= SILENT_ROUNDS && !shown.is_empty() {
+                    return Some(Verdict::Relayed { text: shown });
+                }
+                self.next(session, "Tell the user the answer with system_toolkit.send_message.");
+            }
+            Outcome::Raised { traceback, statement } => {
+                self.silent = 0;
+                self.failed_hole = acted.hole;
+                self.fail(Cause::Raised, traceback.clone());
+                let ran = usize::try_from(statement.saturating_sub(1)).unwrap_or(usize::MAX);
+                self.done.extend(acted.statements.iter().take(ran).cloned());
+                let failed = acted.statements.get(ran).cloned().unwrap_or_default();
+                self.failed = Some(Failed { statement: failed, traceback });
+            }
+            Outcome::Stopped { limit, message } if limit == "cancelled" => {
+                self.trouble = message;
+                return Some(Verdict::Cancelled);
+            }
+            Outcome::Stopped { message, .. } | Outcome::Suspended { on: message, .. } => {
+                self.done.clear();
+                self.failed = None;
+                self.failed_hole = acted.hole;
+                self.fail(Cause::Stopped, message);
+                self.next(session, "Reach the goal in a way that does not hit this limit.");
+            }
+        }
+        None
+    }
+
+    fn next(&mut self, session: &mut Session, goal: &str) {
+        session.push(SegmentKind::NextGoal, goal);
+        self.goal = format!("{} — {goal}", self.request);
+    }
+}

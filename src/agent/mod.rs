@@ -1,0 +1,168 @@
+//! One message to one reply: perceive, think, act, evaluate, express, each taking the last stage's value.
+//!
+//! The only module that knows all the rooms. A simple request is one round, a task is many: one loop, two budgets.
+
+mod act;
+mod evaluate;
+mod express;
+mod perceive;
+mod think;
+mod turn;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+pub use turn::{Cause, Progress, Verdict};
+
+use crate::event::EventKind;
+use crate::gate::{Attendant, Gate};
+use crate::interpreter::Interpreter;
+use crate::llm::{LlmError, Model};
+use crate::session::Session;
+use crate::store::StoreError;
+use crate::{program, prompt};
+
+/// The agent's settings, `[agent]` in the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Programs that one message may run. Default 8.
+    pub max_rounds: u32,
+    /// Refused programs in a row before the turn gives up. Default 4.
+    pub max_refusals: u32,
+    /// Tokens of all prompts and completions of one turn. Default 200,000.
+    pub max_turn_tokens: u32,
+    /// How the program is put to the model: `auto`, `fill` or `chat`. Default `auto`: measured, by the model's kind.
+    pub encoding: EncodingChoice,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { max_rounds: 8, max_refusals: 4, max_turn_tokens: 200_000, encoding: EncodingChoice::Auto }
+    }
+}
+
+/// How the program is put to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EncodingChoice {
+    /// By the model's abilities and the table in ARCHITECTURE.md; a refused program is tried in the other encoding.
+    Auto,
+    /// Native fill-in-the-middle only.
+    Fill,
+    /// Chat only.
+    Chat,
+}
+
+/// Turns messages into replies.
+pub struct Agent {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Where programs run.
+    pub interpreter: Arc<Interpreter>,
+    /// The turn's settings.
+    pub config: Config,
+    /// What a request is made of.
+    pub parts: PromptParts,
+    /// What one program may use.
+    pub limits: crate::interpreter::Limits,
+}
+
+/// What a request is made of, apart from the session.
+pub struct PromptParts {
+    /// The door for every effect, which knows the toolkits.
+    pub gate: Arc<Gate>,
+    /// What a program may be.
+    pub program: program::Config,
+    /// What the model reads.
+    pub prompt: prompt::Config,
+    /// The texts it is made of.
+    pub templates: prompt::Templates,
+}
+
+/// Why a turn could not be made. What the model's code did wrong is a [`Verdict`], not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The model failed.
+    #[error(transparent)]
+    Model(#[from] LlmError),
+    /// A template of the user's cannot be rendered.
+    #[error("{0}")]
+    Template(prompt::TemplateError),
+    /// The interpreter failed.
+    #[error(transparent)]
+    Interpreter(#[from] crate::interpreter::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Agent {
+    /// Answers `message` within `session`. Everything visible leaves as the session's events; all that happened is
+    /// stored when this returns, also when it returns an error.
+    ///
+    /// Cancelling `cancel` stops the model or the program at once and ends the turn with [`Verdict::Cancelled`].
+    ///
+    /// # Errors
+    /// The model, the interpreter or the store failed; what was done until then is stored.
+    pub async fn turn(
+        &self,
+        session: &mut Session,
+        message: &str,
+        attendant: Arc<dyn Attendant>,
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, AgentError> {
+        let begun = perceive::perceive(session, message, self.parts.gate.secrets()).await?;
+        let verdict = self.rounds(session, message, attendant, cancel).await;
+        express::express(session, &begun, verdict).await
+    }
+
+    /// Rounds until one of them settles the matter or a budget ends.
+    async fn rounds(
+        &self,
+        session: &mut Session,
+        message: &str,
+        attendant: Arc<dyn Attendant>,
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, AgentError> {
+        let mut progress = Progress::of_message(message, &self.config);
+        loop {
+            if let Some(verdict) = progress.exhausted() {
+                return Ok(verdict);
+            }
+            step(session, "think", true);
+            let thought = tokio::select! {
+                thought = self.think(session, &mut progress) => thought?,
+                () = cancel.cancelled() => return Ok(Verdict::Cancelled),
+            };
+            step(session, "think", false);
+            let acted = match thought {
+                think::Thought::Refused(refusal) => {
+                    progress.refused(&session.emitter(), refusal);
+                    continue;
+                }
+                think::Thought::Program(program) => {
+                    step(session, "act", true);
+                    let acted = self.act(session, &progress, program, Arc::clone(&attendant), cancel).await?;
+                    step(session, "act", false);
+                    acted
+                }
+            };
+            if let Some(verdict) = progress.evaluate(session, acted) {
+                return Ok(verdict);
+            }
+        }
+    }
+}
+
+/// Says that a stage of the turn begins or ended.
+fn step(session: &Session, name: &str, begins: bool) {
+    let step_name = name.to_owned();
+    session.emitter().emit(if begins {
+        EventKind::StepStarted { step_name }
+    } else {
+        EventKind::StepFinished { step_name }
+    });
+}

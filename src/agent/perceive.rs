@@ -1,0 +1,36 @@
+//! Perception: what came in becomes segments, stored before anything is done about it.
+
+use std::time::Instant;
+
+use super::AgentError;
+use crate::event::EventKind;
+use crate::gate::Secrets;
+use crate::record::SessionStatus;
+use crate::segment::SegmentKind;
+use crate::session::Session;
+
+/// Characters of the first message that become the session's title.
+const TITLE_CHARACTERS: usize = 60;
+
+/// A turn that has begun.
+pub(super) struct Begun {
+    pub(super) run_id: String,
+    pub(super) at: Instant,
+}
+
+pub(super) async fn perceive(session: &mut Session, message: &str, secrets: &Secrets) -> Result<Begun, AgentError> {
+    // A key in a message is one that the model must not read.
+    let message = secrets.mask(message);
+    let begun = Begun { run_id: uuid::Uuid::now_v7().to_string(), at: Instant::now() };
+    if session.record().title.is_empty() {
+        let line = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        session.set_title(line.chars().take(TITLE_CHARACTERS).collect::<String>());
+    }
+    session
+        .emitter()
+        .emit(EventKind::RunStarted { thread_id: session.record().id.clone(), run_id: begun.run_id.clone() });
+    session.push(SegmentKind::User, message.as_str());
+    session.set_status(SessionStatus::Running);
+    session.save().await?;
+    Ok(begun)
+}

@@ -1,0 +1,134 @@
+//! Cognition: segments and scaffold become a request, the model's text becomes a checked program or a refusal.
+
+use std::ops::ControlFlow;
+
+use super::{Agent, AgentError, Config, EncodingChoice, Progress, PromptParts};
+use crate::event::{Custom, EventKind};
+use crate::llm::{Completion, Finish, LlmError, Request};
+use crate::program::{Failed, Known, Program, Refusal, Scaffold, ScaffoldInput, hole_end, splice};
+use crate::prompt::{Encoding, PromptInput, TemplateError, assemble};
+use crate::record::Variable;
+use crate::segment::SegmentKind;
+use crate::session::{Emitter, Session};
+
+/// How much warmer each further try of the same program is: the same words would come again.
+const WARMER: f32 = 0.3;
+
+/// What the model's text came to.
+pub(super) enum Thought {
+    /// It may run.
+    Program(Program),
+    /// It may not, and this is why.
+    Refused(Refusal),
+}
+
+impl Agent {
+    /// Asks the model for a hole and checks it.
+    pub(super) async fn think(&self, session: &Session, progress: &mut Progress) -> Result<Thought, AgentError> {
+        let variables: Vec<Variable> = session.variables().values().cloned().collect();
+        let scaffold = self.parts.scaffold(&variables, progress);
+        let encoding = self.encoding(progress.attempts.len());
+        let context_tokens = self.model.abilities().context_tokens;
+        let mut request =
+            self.parts.request(session, progress, &scaffold, encoding, context_tokens).map_err(AgentError::Template)?;
+        request.temperature += WARMER * progress.attempts.len() as f32;
+        let completion = self.complete(&request, &session.emitter()).await?;
+        progress.spend(&completion);
+        let known = Known {
+            declarations: &self.parts.gate.declarations(),
+            carried: &variables,
+            finish_length: completion.finish == Finish::Length,
+            config: &self.parts.program,
+        };
+        let spliced = splice(&scaffold, &completion.text, &known);
+        Ok(match spliced.and_then(|program| progress.refuse_repetition(program)) {
+            Ok(program) => Thought::Program(program),
+            Err(refusal) => Thought::Refused(refusal),
+        })
+    }
+
+    /// The encoding of a try. Failures differ between encodings, so a refused program is tried in the other one.
+    fn encoding(&self, refused: usize) -> Encoding {
+        let abilities = self.model.abilities();
+        let order = match (self.config.encoding, abilities.chat, abilities.fill) {
+            (EncodingChoice::Fill, _, _) | (EncodingChoice::Auto, false, _) => [Encoding::Fill, Encoding::Fill],
+            (EncodingChoice::Chat, _, _) | (EncodingChoice::Auto, true, false) => [Encoding::Chat, Encoding::Chat],
+            (EncodingChoice::Auto, true, true) => [Encoding::Chat, Encoding::Fill],
+        };
+        order[refused % order.len()]
+    }
+
+    /// Streams the hole to the front end, and stops the model where the hole ends.
+    async fn complete(&self, request: &Request, emitter: &Emitter) -> Result<Completion, LlmError> {
+        let mut text = String::new();
+        let mut show = |piece: &str| {
+            text.push_str(piece);
+            emitter.emit(EventKind::Custom(Custom::ProgramDelta { text: piece.to_owned() }));
+            if hole_end(&text).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let completion = self.model.complete(request, &mut show).await?;
+        emitter.emit(EventKind::Custom(Custom::ModelUsage {
+            model: self.model.name().to_owned(),
+            prompt_tokens: completion.usage.prompt,
+            cached_tokens: completion.usage.cached,
+            completion_tokens: completion.usage.completion,
+            duration_ms: completion.duration.as_secs_f64() * 1_000.0,
+        }));
+        Ok(completion)
+    }
+}
+
+impl PromptParts {
+    /// The request of the first round for `message` in `session`, as it would be sent. The message is appended to the
+    /// session and not stored.
+    ///
+    /// # Errors
+    /// A template of the user's that cannot be rendered.
+    pub fn first_request(
+        &self,
+        session: &mut Session,
+        message: &str,
+        encoding: Encoding,
+    ) -> Result<Request, TemplateError> {
+        session.push(SegmentKind::User, message);
+        let variables: Vec<Variable> = session.variables().values().cloned().collect();
+        let progress = Progress::of_message(message, &Config::default());
+        self.request(session, &progress, &self.scaffold(&variables, &progress), encoding, None)
+    }
+
+    fn scaffold(&self, variables: &[Variable], progress: &Progress) -> Scaffold {
+        let failed = progress.failed.as_ref();
+        Scaffold::new(&ScaffoldInput {
+            goal: &progress.goal,
+            variables,
+            max_variables_shown: self.program.max_variables_shown,
+            done: &progress.done,
+            failed: failed.map(|failed| Failed { statement: &failed.statement, traceback: &failed.traceback }),
+        })
+    }
+
+    fn request(
+        &self,
+        session: &Session,
+        progress: &Progress,
+        scaffold: &Scaffold,
+        encoding: Encoding,
+        context_tokens: Option<u32>,
+    ) -> Result<Request, TemplateError> {
+        let mut segments = session.segments().to_vec();
+        for segment in &mut segments {
+            segment.content = self.gate.secrets().mask(&segment.content);
+        }
+        assemble(&PromptInput {
+            encoding,
+            declarations: &self.gate.declarations(),
+            segments: &segments,
+            prefix: &self.gate.secrets().mask(&scaffold.prefix),
+            suffix: &scaffold.suffix,
+            attempts: &progress.attempts,
+            context_tokens,
+            templates: &self.templates,
+            config: &self.prompt,
+        })
+    }
+}
