@@ -1,0 +1,387 @@
+//! Every module's own settings, read once and handed down in parts.
+//!
+//! Sources, the first that names a value wins: flags, environment (`FIMBLE_…`, `OPENAI_API_KEY`, `OPENAI_BASE_URL`,
+//! `REDIS_URL`), the project's `.fimble/config.toml`, the user's `$XDG_CONFIG_HOME/fimble/config.toml`, defaults.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::{agent, gate, interpreter, llm, program, prompt, session};
+
+/// All settings.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The file or URL of the store; empty is `$XDG_DATA_HOME/fimble/fimble.db`.
+    pub store: String,
+    /// The model.
+    pub llm: llm::Config,
+    /// The jail and its limits.
+    pub interpreter: interpreter::Config,
+    /// The turn.
+    pub agent: agent::Config,
+    /// Policy and deadlines.
+    pub gate: gate::Config,
+    /// What a session keeps.
+    pub session: session::Config,
+    /// What a program may be.
+    pub program: program::Config,
+    /// What the model reads.
+    pub prompt: prompt::Config,
+    /// The shipped toolkits.
+    pub toolkits: Toolkits,
+}
+
+/// The shipped toolkits, `[toolkits]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Toolkits {
+    /// Folders that `git_toolkit` and `files_toolkit` may read. Default: the current folder.
+    pub roots: Vec<PathBuf>,
+    /// Folders of manifests, see `toolkits/machine.toml`. Default none.
+    pub manifests: Vec<PathBuf>,
+    /// Files of MCP servers in the `mcpServers` form. Default none.
+    pub mcp: Vec<PathBuf>,
+    /// Toolkits by name that programs do not see. Default none.
+    pub disabled: Vec<String>,
+}
+
+impl Default for Toolkits {
+    fn default() -> Self {
+        Self { roots: vec![PathBuf::from(".")], manifests: Vec::new(), mcp: Vec::new(), disabled: Vec::new() }
+    }
+}
+
+/// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
+/// runs with the user's rights, what leaves the machine, and where things are kept.
+const USER_ONLY: [&str; 13] = [
+    "store",
+    "llm.api_key",
+    "llm.base_url",
+    "llm.local",
+    "interpreter.executable",
+    "interpreter.python_home",
+    "interpreter.isolation",
+    "interpreter.uid",
+    "interpreter.scratch_folder",
+    "gate.policy",
+    "toolkits.roots",
+    "toolkits.manifests",
+    "toolkits.mcp",
+];
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{origin}: {message}")]
+pub struct ConfigError {
+    /// The file, variable or flag.
+    pub origin: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Where settings come from, apart from the defaults. [`Sources::of_process`] is the ordinary one.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The user's file; may be missing.
+    pub user_file: Option<PathBuf>,
+    /// The project's file; may be missing.
+    pub project_file: Option<PathBuf>,
+    /// Environment variables.
+    pub environment: Vec<(OsString, OsString)>,
+    /// `key.path=value` from the command line.
+    pub flags: Vec<String>,
+}
+
+impl Sources {
+    /// The user's file, the project's file in `folder` or the nearest folder above it, and this process's environment.
+    pub fn of_process(folder: &Path, flags: Vec<String>) -> Self {
+        Self {
+            user_file: folders().map(|folders| folders.config.join("config.toml")),
+            project_file: folder
+                .ancestors()
+                .map(|folder| folder.join(".fimble/config.toml"))
+                .find(|file| file.is_file()),
+            environment: std::env::vars_os().collect(),
+            flags,
+        }
+    }
+}
+
+/// Fimble's folders by the XDG base directory specification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// `$XDG_CONFIG_HOME/fimble`.
+    pub config: PathBuf,
+    /// `$XDG_DATA_HOME/fimble`.
+    pub data: PathBuf,
+    /// `$XDG_CACHE_HOME/fimble`.
+    pub cache: PathBuf,
+}
+
+/// Fimble's folders; `None` if the user has no home.
+pub fn folders() -> Option<Folders> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(Folders {
+        config: base.config_dir().join("fimble"),
+        data: base.data_dir().join("fimble"),
+        cache: base.cache_dir().join("fimble"),
+    })
+}
+
+impl Config {
+    /// Reads and merges all sources.
+    ///
+    /// # Errors
+    /// A file that is no TOML, an unknown key, or a value of the wrong type, each with its origin.
+    pub fn read(sources: &Sources) -> Result<Self, ConfigError> {
+        let mut merged = Table::new();
+        for file in [&sources.user_file, &sources.project_file].into_iter().flatten() {
+            if let Some(table) = read_file(file)? {
+                check(&table, &file.display().to_string())?;
+                if Some(file) == sources.project_file.as_ref() {
+                    check_project(&table, file)?;
+                }
+                merge(&mut merged, table);
+            }
+        }
+        // Fimble's own names win over the borrowed ones.
+        let mut environment: Vec<_> = sources.environment.iter().collect();
+        environment.sort_by_key(|(name, _)| (name.to_string_lossy().starts_with("FIMBLE_"), name.clone()));
+        for (name, value) in environment {
+            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+            if let Some(path) = environment_key(name).filter(|_| !value.is_empty()) {
+                let table = nested(&path, literal(value, &path));
+                check(&table, &format!("the environment variable `{name}`"))?;
+                merge(&mut merged, table);
+            }
+        }
+        for flag in &sources.flags {
+            let (key, value) = flag.split_once('=').ok_or_else(|| ConfigError {
+                origin: format!("the setting `{flag}`"),
+                message: "it has no `=`\n\nhint: write `-c llm.model=NAME`".to_owned(),
+            })?;
+            let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+            let table = nested(&path, literal(value, &path));
+            check(&table, &format!("the setting `{key}`"))?;
+            merge(&mut merged, table);
+        }
+        let config = typed(merged, "the configuration")?;
+        config.check_seconds()?;
+        Ok(config)
+    }
+
+    /// Seconds that are negative or no number would switch a limit off.
+    fn check_seconds(&self) -> Result<(), ConfigError> {
+        let seconds = [
+            ("interpreter.limits.wall_s", self.interpreter.limits.wall_s),
+            ("interpreter.start_s", self.interpreter.start_s),
+            ("gate.call_timeout_s", self.gate.call_timeout_s),
+            ("gate.sleep_s", self.gate.sleep_s),
+            ("llm.timeouts.connect_s", self.llm.timeouts.connect_s),
+            ("llm.timeouts.first_token_s", self.llm.timeouts.first_token_s),
+            ("llm.timeouts.idle_s", self.llm.timeouts.idle_s),
+            ("llm.timeouts.total_s", self.llm.timeouts.total_s),
+        ];
+        match seconds.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= 86_400.0)) {
+            None => Ok(()),
+            Some((name, value)) => Err(ConfigError {
+                origin: name.to_owned(),
+                message: format!("{value} is no number of seconds\n\nhint: give more than 0 and at most 86400"),
+            }),
+        }
+    }
+
+    /// The store's file.
+    pub fn store_file(&self) -> Result<PathBuf, ConfigError> {
+        if !self.store.is_empty() {
+            return Ok(PathBuf::from(&self.store));
+        }
+        folders().map(|folders| folders.data.join("fimble.db")).ok_or_else(|| ConfigError {
+            origin: "store".to_owned(),
+            message: "this user has no home folder\n\nhint: name a file with `-c store=PATH`".to_owned(),
+        })
+    }
+}
+
+fn read_file(file: &Path) -> Result<Option<Table>, ConfigError> {
+    let failed = |message: String| ConfigError { origin: file.display().to_string(), message };
+    match std::fs::read_to_string(file) {
+        Ok(text) => text.parse().map(Some).map_err(|error: toml::de::Error| failed(without_values(&error, &text))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+/// What is wrong and in which line. The line itself is not shown: it may hold a key.
+fn without_values(error: &toml::de::Error, text: &str) -> String {
+    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    match line {
+        Some(line) => format!("line {line}: {}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
+/// Refuses what only the user may set.
+fn check_project(table: &Table, file: &Path) -> Result<(), ConfigError> {
+    let is_set = |key: &&&str| {
+        let mut parts = key.split('.');
+        let first = parts.next().and_then(|part| table.get(part));
+        parts.try_fold(first, |value, part| value.map(|value| value.get(part))).flatten().is_some()
+    };
+    match USER_ONLY.iter().find(is_set) {
+        None => Ok(()),
+        Some(key) => Err(ConfigError {
+            origin: file.display().to_string(),
+            message: format!("a project may not set `{key}`\n\nhint: set it in your own configuration or by a flag"),
+        }),
+    }
+}
+
+/// Which setting an environment variable names: `FIMBLE_LLM__MODEL` is `llm.model`.
+fn environment_key(name: &str) -> Option<Vec<String>> {
+    let dotted = match name {
+        "OPENAI_API_KEY" => "llm.api_key".to_owned(),
+        "OPENAI_BASE_URL" => "llm.base_url".to_owned(),
+        "REDIS_URL" => return None,
+        _ => name.strip_prefix("FIMBLE_").filter(|rest| !rest.is_empty())?.to_lowercase().replace("__", "."),
+    };
+    Some(dotted.split('.').map(str::to_owned).collect())
+}
+
+/// The text as a TOML value if it is one, otherwise as a string. Keys, names and addresses are always strings.
+fn literal(text: &str, path: &[String]) -> Value {
+    let is_text = matches!(path.last().map(String::as_str), Some("api_key" | "model" | "base_url" | "store"));
+    let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+    parsed.filter(|_| !is_text).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn nested(path: &[String], value: Value) -> Table {
+    let mut table = Table::new();
+    match path {
+        [] => {}
+        [key] => {
+            table.insert(key.clone(), value);
+        }
+        [key, rest @ ..] => {
+            table.insert(key.clone(), Value::Table(nested(rest, value)));
+        }
+    }
+    table
+}
+
+/// Lays `above` over `below`; tables are merged, everything else is replaced.
+fn merge(below: &mut Table, above: Table) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Reads one source alone, so that an error names it.
+fn check(table: &Table, origin: &str) -> Result<(), ConfigError> {
+    typed(table.clone(), origin).map(|_| ())
+}
+
+fn typed(table: Table, origin: &str) -> Result<Config, ConfigError> {
+    table.try_into().map_err(|error: toml::de::Error| ConfigError {
+        origin: origin.to_owned(),
+        message: error.message().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
+    #[test]
+    fn flags_win_over_environment_over_project_over_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let user = "store = 'user'\n[agent]\nmax_rounds = 2\n[llm]\nmodel = 'user'\nbase_url = 'http://user'\n";
+        let project = "[agent]\nmax_rounds = 3\n[llm]\nmodel = 'project'\n";
+        let sources = Sources {
+            user_file: Some(written(folder.path(), "user.toml", user)),
+            project_file: Some(written(folder.path(), "project.toml", project)),
+            environment: vec![("FIMBLE_AGENT__MAX_ROUNDS".into(), "4".into()), ("OPENAI_API_KEY".into(), "123".into())],
+            flags: vec!["agent.max_rounds=5".to_owned()],
+        };
+        let config = Config::read(&sources).unwrap();
+        assert_eq!(
+            (
+                config.store.as_str(),
+                config.agent.max_rounds,
+                config.llm.model.as_deref(),
+                config.llm.base_url.as_deref()
+            ),
+            ("user", 5, Some("project"), Some("http://user"))
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_names_its_file_and_the_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = written(folder.path(), "config.toml", "[agent]\nmax_round = 3\n");
+        let error = Config::read(&Sources { user_file: Some(file.clone()), ..Sources::default() }).unwrap_err();
+        assert!(error.to_string().starts_with(&file.display().to_string()), "{error}");
+        assert!(error.to_string().contains("unknown field `max_round`"), "{error}");
+    }
+
+    #[test]
+    fn a_project_may_not_set_what_decides_over_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        for (key, text) in [
+            ("interpreter.executable", "[interpreter]\nexecutable = '/tmp/own'\n"),
+            ("gate.policy", "[gate.policy]\nwrite = 'allow'\n"),
+            ("llm.base_url", "[llm]\nbase_url = 'https://elsewhere'\n"),
+            ("store", "store = '/tmp/x'\n"),
+        ] {
+            let project_file = Some(written(folder.path(), "project.toml", text));
+            let error = Config::read(&Sources { project_file, ..Sources::default() }).unwrap_err();
+            assert!(error.message.starts_with(&format!("a project may not set `{key}`")), "{error}");
+        }
+        let project_file = Some(written(folder.path(), "project.toml", "[agent]\nmax_rounds = 3\n"));
+        assert_eq!(Config::read(&Sources { project_file, ..Sources::default() }).unwrap().agent.max_rounds, 3);
+    }
+
+    #[test]
+    fn a_broken_file_is_named_by_line_and_shows_no_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = written(folder.path(), "config.toml", "[llm]\napi_key = sk-secret\n");
+        let error = Config::read(&Sources { user_file: Some(file.clone()), ..Sources::default() }).unwrap_err();
+        assert!(error.message.starts_with("line 2: ") && !error.message.contains("sk-secret"), "{error}");
+    }
+
+    #[test]
+    fn fimbles_own_variables_win_over_borrowed_ones_and_limits_cannot_be_switched_off() {
+        let own = ("FIMBLE_LLM__BASE_URL".into(), "http://own".into());
+        let borrowed = ("OPENAI_BASE_URL".into(), "http://borrowed".into());
+        for environment in [vec![own.clone(), borrowed.clone()], vec![borrowed, own]] {
+            let config = Config::read(&Sources { environment, ..Sources::default() }).unwrap();
+            assert_eq!(config.llm.base_url.as_deref(), Some("http://own"));
+        }
+        let flags = vec!["interpreter.limits.wall_s=-5.0".to_owned()];
+        let error = Config::read(&Sources { flags, ..Sources::default() }).unwrap_err();
+        assert!(error.to_string().starts_with("interpreter.limits.wall_s: -5 is no number of seconds"), "{error}");
+    }
+
+    #[test]
+    fn a_variable_of_the_wrong_type_names_itself() {
+        let environment = vec![("FIMBLE_AGENT__MAX_ROUNDS".into(), "many".into())];
+        let error = Config::read(&Sources { environment, ..Sources::default() }).unwrap_err();
+        assert!(error.to_string().starts_with("the environment variable `FIMBLE_AGENT__MAX_ROUNDS`"), "{error}");
+    }
+}
