@@ -1,0 +1,257 @@
+//! `fimble chat`: a terminal conversation, or one question.
+
+use std::io::{IsTerminal, Read};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use nu_ansi_term::{Color, Style};
+use reedline::{DefaultPrompt, DefaultPromptSegment, FileBackedHistory, Reedline, Signal};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::sync::CancellationToken;
+
+use super::show::{Format, Screen};
+use super::{Failure, open, sessions};
+use crate::agent::{Agent, Cause, Verdict};
+use crate::config::{Config, folders};
+use crate::event::Event;
+use crate::session::Session;
+use crate::store::Store;
+
+/// Lines of input that the history keeps.
+const HISTORY_LINES: usize = 1_000;
+
+const HELP: &str = "\
+/new             start a new session
+/sessions        your last sessions
+/resume [ID]     go on with a session, the last one by default
+/vars            the variables that programs left
+/rounds          the rounds of this session
+/code [N]        the program of round N, the last one by default
+/help            this list
+/quit            leave (also Ctrl-D)
+Ctrl-C stops the running round and nothing else.";
+
+/// Talk to the assistant. Without `--ask`, a conversation; each message is answered by programs that it writes and runs.
+#[derive(Debug, Args)]
+pub(super) struct Chat {
+    /// `-` reads one message from standard input.
+    #[arg(value_name = "-", value_parser = ["-"], conflicts_with = "ask")]
+    input: Option<String>,
+    /// Answer this message and exit; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT")]
+    ask: Option<String>,
+    /// Go on with a session, the last one if no id is given.
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    resume: Option<String>,
+    /// Print the events, one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// The model's name at the endpoint.
+    #[arg(short, long, value_name = "NAME")]
+    model: Option<String>,
+    /// Approve what policy would ask for.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+impl Chat {
+    pub(super) fn settings(&self, mut settings: Vec<String>) -> Vec<String> {
+        settings.extend(self.model.as_ref().map(|model| format!("llm.model={model}")));
+        settings
+    }
+
+    pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
+        if self.yes {
+            config.gate.policy = config.gate.policy.approving();
+        }
+        let once = self.message()?;
+        if self.json && once.is_none() {
+            return Err(Failure::usage("`--json` is for one message").with_hint("add `--ask TEXT` or `-`"));
+        }
+        if self.model.is_some() && !config.llm.names_endpoint() {
+            return Err(Failure::usage("`--model` names a model of an endpoint, and no endpoint is configured")
+                .with_hint("set OPENAI_BASE_URL, or `-c llm.local.model=PATH` for another local model"));
+        }
+        if once.is_none() && !std::io::stdin().is_terminal() {
+            return Err(Failure::usage("standard input is not a terminal").with_hint(
+                "use `fimble chat --ask TEXT`, or `fimble chat -` to read one message from standard input",
+            ));
+        }
+        let store = open::store(&config)?;
+        let agent = open::agent(&config).await?;
+        let session = open::session(&config, Arc::clone(&store), self.resume.as_deref()).await?;
+        let format = if self.json { Format::Json } else { Format::Text };
+        let mut conversation = Conversation::new(config, agent, store, session, Screen::of_conversation(format));
+        match once {
+            Some(message) => conversation.answer(&message).await,
+            None => conversation.converse().await,
+        }
+    }
+
+    /// The one message to answer, if it is not a conversation.
+    fn message(&self) -> Result<Option<String>, Failure> {
+        let text = match self.input.as_deref().or(self.ask.as_deref()) {
+            Some("-") => {
+                let mut text = String::new();
+                std::io::stdin()
+                    .read_to_string(&mut text)
+                    .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+                Some(text)
+            }
+            text => text.map(str::to_owned),
+        };
+        match text {
+            Some(text) if text.trim().is_empty() => Err(Failure::usage("the message is empty")),
+            text => Ok(text),
+        }
+    }
+}
+
+/// An agent, a session and the screen between them.
+struct Conversation {
+    config: Config,
+    agent: Agent,
+    store: Arc<dyn Store>,
+    session: Session,
+    events: UnboundedReceiver<Event>,
+    screen: Screen,
+}
+
+/// What to do after a line of input.
+enum Next {
+    Read,
+    Quit,
+}
+
+impl Conversation {
+    fn new(config: Config, agent: Agent, store: Arc<dyn Store>, session: Session, screen: Screen) -> Self {
+        let events = session.subscribe();
+        open::tell_isolation(&session, &agent.interpreter);
+        Self { config, agent, store, session, events, screen }
+    }
+
+    /// Answers one message; the exit code says how the turn ended.
+    async fn answer(&mut self, message: &str) -> Result<ExitCode, Failure> {
+        let _hold = open::hold(&self.config, &self.session)?;
+        let cancel = CancellationToken::new();
+        let stop = open::cancel_on_interrupt(&cancel);
+        let attendant = Arc::new(self.screen.person());
+        let turn = self.agent.turn(&mut self.session, message, attendant, &cancel);
+        let verdict = self.screen.watch(&mut self.events, turn).await;
+        stop.abort();
+        Ok(ExitCode::from(match verdict? {
+            Verdict::Replied | Verdict::Relayed { .. } => 0,
+            Verdict::Waiting { .. } | Verdict::Denied { .. } => 4,
+            Verdict::GaveUp { cause: Cause::Stopped, .. } => 3,
+            Verdict::GaveUp { .. } => 1,
+            Verdict::Cancelled => 130,
+        }))
+    }
+
+    /// Reads messages and commands until the user leaves.
+    async fn converse(&mut self) -> Result<ExitCode, Failure> {
+        self.note(&format!(
+            "{} · isolation {} · /help lists the commands",
+            self.agent.model.name(),
+            self.agent.interpreter.isolation().level.as_str()
+        ));
+        let mut editor = line_editor();
+        loop {
+            let prompt =
+                DefaultPrompt::new(DefaultPromptSegment::Basic("fimble".to_owned()), DefaultPromptSegment::Empty);
+            let read = tokio::task::spawn_blocking(move || {
+                let signal = editor.read_line(&prompt);
+                (editor, signal)
+            });
+            let signal;
+            (editor, signal) = read.await.map_err(|error| Failure::new(1, error.to_string()))?;
+            let line = match signal? {
+                Signal::Success(line) => line,
+                Signal::CtrlD => break,
+                _ => continue,
+            };
+            match self.take(line.trim()).await {
+                Ok(Next::Read) => {}
+                Ok(Next::Quit) => break,
+                // One turn that failed is no reason to leave.
+                Err(failure) => self.complain(&failure),
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn take(&mut self, line: &str) -> Result<Next, Failure> {
+        let Some(command) = line.strip_prefix('/') else {
+            if !line.is_empty() {
+                self.answer(line).await?;
+            }
+            return Ok(Next::Read);
+        };
+        let (name, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        match (name, argument.trim()) {
+            ("quit" | "exit" | "q", _) => return Ok(Next::Quit),
+            ("help" | "?", _) => self.note(HELP),
+            ("new", _) => {
+                let session = open::session(&self.config, Arc::clone(&self.store), None).await?;
+                self.switch(session);
+            }
+            ("resume", id) => {
+                let session = open::session(&self.config, Arc::clone(&self.store), Some(id)).await?;
+                self.switch(session);
+            }
+            ("sessions", _) => sessions::list(self.store.as_ref()).await?,
+            ("vars", _) => sessions::print_variables(self.session.variables().values()),
+            ("rounds", _) => sessions::print_rounds(&self.session.rounds(0).await?),
+            ("code", number) => self.show_code(number).await?,
+            _ => {
+                return Err(Failure::usage(format!("there is no command `/{name}`")).with_hint("/help lists them"));
+            }
+        }
+        Ok(Next::Read)
+    }
+
+    fn switch(&mut self, session: Session) {
+        self.events = session.subscribe();
+        let title = session.record().title.clone();
+        let title = if title.is_empty() { "new".to_owned() } else { title };
+        self.note(&format!("session {} · {title}", session.record().id));
+        self.session = session;
+    }
+
+    async fn show_code(&mut self, number: &str) -> Result<(), Failure> {
+        let rounds = self.session.rounds(0).await?;
+        let round = match number {
+            "" => rounds.last(),
+            number => rounds.iter().find(|round| round.number.to_string() == number),
+        };
+        let Some(round) = round else {
+            return Err(Failure::usage("there is no such round").with_hint("/rounds lists them"));
+        };
+        out!("{}", round.hole.trim_end());
+        Ok(())
+    }
+
+    fn note(&mut self, text: &str) {
+        self.screen.line(Style::new().dimmed(), text);
+    }
+
+    fn complain(&mut self, failure: &Failure) {
+        self.screen.line(Color::Red.normal(), &format!("error: {}", failure.message));
+        if let Some(hint) = &failure.hint {
+            self.screen.line(Style::new(), &format!("hint: {hint}"));
+        }
+    }
+}
+
+/// A line editor with the user's history; without a place for it, the history lasts as long as the process.
+fn line_editor() -> Reedline {
+    let file = folders().map(|folders| folders.data.join("history.txt"));
+    let history = file.and_then(|file| FileBackedHistory::with_file(HISTORY_LINES, file).ok());
+    // A paste of many lines is one message, not one message a line.
+    let editor = Reedline::create().use_bracketed_paste(true);
+    match history {
+        Some(history) => editor.with_history(Box::new(history)),
+        None => editor,
+    }
+}

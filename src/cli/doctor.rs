@@ -1,0 +1,104 @@
+//! `fimble doctor`: what of this machine Fimble can use, one line a check.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fimble_toolkit::ToolError;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, open};
+use crate::config::Config;
+use crate::interpreter::{Ending, Host, HostCall, Interpreter, Run};
+use crate::llm::local;
+
+/// Answers nothing; the check's program calls nothing.
+struct Nobody;
+
+#[async_trait]
+impl Host for Nobody {
+    async fn call(&self, _call: HostCall) -> Result<Value, ToolError> {
+        Err(ToolError::unavailable("nobody answers"))
+    }
+
+    fn print(&self, _text: &str) {}
+
+    fn statement(&self, _number: u32, _of: u32) {}
+}
+
+pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
+    let mut healthy = true;
+    let mut report = |name: &str, result: Result<String, Failure>| match result {
+        Ok(text) => out!("ok    {name}: {text}"),
+        Err(failure) => {
+            healthy = false;
+            out!("FAIL  {name}: {}", failure.message);
+            if let Some(hint) = failure.hint {
+                out!("      hint: {hint}");
+            }
+        }
+    };
+    report("interpreter", check_interpreter(&config).await);
+    report("store", check_store(&config).await);
+    report("toolkits", check_toolkits(&config).await);
+    report("model", check_model(&config).await);
+    Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(5) })
+}
+
+/// Starts a zygote and runs a program in it.
+async fn check_interpreter(config: &Config) -> Result<String, Failure> {
+    let interpreter = Interpreter::start(&config.interpreter).await?;
+    let run = Run {
+        source: "import sys\nsys.version.split()[0]".to_owned(),
+        file_name: "<doctor>".to_owned(),
+        variables: Vec::new(),
+        proxies: Vec::new(),
+        limits: config.interpreter.limits.clone(),
+    };
+    let finished = interpreter.run(run, Arc::new(Nobody), CancellationToken::new()).await?;
+    let isolation = interpreter.isolation();
+    let layers: Vec<String> = isolation.layers.iter().map(ToString::to_string).collect();
+    let took = finished.usage.wall.as_secs_f64() * 1_000.0;
+    match finished.ending {
+        Ending::Returned { value } => Ok(format!(
+            "CPython {}, isolation {} ({}), a round in {took:.1} ms",
+            value.unwrap_or_default().trim_matches('\''),
+            isolation.level.as_str(),
+            layers.join(", ")
+        )),
+        ending => Err(Failure::new(5, format!("the check's program ended as {ending:?}"))),
+    }
+}
+
+async fn check_store(config: &Config) -> Result<String, Failure> {
+    let sessions = open::store(config)?.sessions(open::TENANT, &open::user(), u32::MAX).await?;
+    Ok(format!("{}, {} sessions", config.store_file()?.display(), sessions.len()))
+}
+
+async fn check_toolkits(config: &Config) -> Result<String, Failure> {
+    let names: Vec<String> = open::gate(config)
+        .await?
+        .declarations()
+        .into_iter()
+        .map(|declaration| format!("{} ({})", declaration.name, declaration.operations.len()))
+        .collect();
+    Ok(names.join(", "))
+}
+
+/// Asks nothing of the model: an endpoint may cost money, and the local one takes seconds to load.
+async fn check_model(config: &Config) -> Result<String, Failure> {
+    if config.llm.names_endpoint() {
+        let model = config.llm.model.as_deref().unwrap_or("the only model");
+        let address = config.llm.base_url.as_deref().unwrap_or("the default endpoint");
+        // A user and a password in an address are not for the screen.
+        let address = address.split_once('@').map_or(address, |(_, host)| host);
+        return Ok(format!("{model} at {address}"));
+    }
+    let status = local::status(&config.llm.local).await?;
+    let text = super::model::described(&status).replace('\n', "; ");
+    if status.bytes.is_none() || !status.installed {
+        return Err(Failure::new(5, text).with_hint("`fimble model pull` fetches it"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,209 @@
+//! The terminal: what was typed, what it means, one file a command. Data goes to standard output, everything else to
+//! standard error.
+
+#[macro_use]
+mod output;
+
+mod chat;
+mod completion;
+mod doctor;
+mod eval;
+mod model;
+mod more_toolkits;
+mod open;
+mod person;
+mod prompt;
+mod run;
+mod sessions;
+mod show;
+mod toolkits;
+mod writer;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, ConfigError, Sources};
+
+/// Exit codes, as `fimble --help` documents them.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    the round ran clean, or the turn replied
+  1    the program raised, or the turn gave up
+  2    wrong usage or configuration
+  3    a limit or a crash ended the program
+  4    a call was denied, or something waits for an answer
+  5    the model, the store or the interpreter could not be reached
+  130  stopped by Ctrl-C
+
+Settings: flags > environment (FIMBLE_LLM__MODEL=…, OPENAI_API_KEY, OPENAI_BASE_URL, NO_COLOR, RUST_LOG)
+  > .fimble/config.toml > $XDG_CONFIG_HOME/fimble/config.toml > defaults";
+
+/// A code-driven agent runtime: the model completes a Python program, a kernel-jailed CPython runs it.
+#[derive(Debug, Parser)]
+#[command(name = "fimble", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+struct Arguments {
+    /// Set one setting, e.g. `-c agent.max_rounds=3`.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
+    settings: Vec<String>,
+    /// Work in this folder.
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    directory: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    more: more_toolkits::MoreToolkits,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Talk to the assistant.
+    Chat(chat::Chat),
+    /// Run a Python file with the toolkits, without a model.
+    Run(run::Run),
+    /// Show and remove stored sessions.
+    #[command(subcommand)]
+    Sessions(sessions::Sessions),
+    /// Show and call toolkits.
+    #[command(subcommand)]
+    Toolkits(toolkits::Toolkits),
+    /// Fetch and look after the local model.
+    #[command(subcommand)]
+    Model(model::Model),
+    /// Show what the model would read.
+    #[command(subcommand)]
+    Prompt(prompt::Prompt),
+    /// Run evaluation tasks with a real model.
+    Eval(eval::Eval),
+    /// Check this machine: jail layers, model, store, toolkits.
+    Doctor,
+    /// Print a completion script for a shell.
+    Completion(completion::Completion),
+}
+
+/// Why a command failed, with the exit code that says so.
+#[derive(Debug)]
+struct Failure {
+    code: u8,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
+    }
+
+    fn usage(message: impl Into<String>) -> Self {
+        Self::new(2, message)
+    }
+
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<crate::store::StoreError> for Failure {
+    fn from(error: crate::store::StoreError) -> Self {
+        let code = if matches!(error, crate::store::StoreError::UnknownSession(_)) { 2 } else { 5 };
+        Self { code, hint: error.hint().map(str::to_owned), message: error.to_string() }
+    }
+}
+
+impl From<crate::agent::AgentError> for Failure {
+    fn from(error: crate::agent::AgentError) -> Self {
+        Self { code: 5, hint: error.hint(), message: error.to_string() }
+    }
+}
+
+impl From<crate::interpreter::Error> for Failure {
+    fn from(error: crate::interpreter::Error) -> Self {
+        Self::new(5, error.to_string())
+    }
+}
+
+impl From<crate::llm::LlmError> for Failure {
+    fn from(error: crate::llm::LlmError) -> Self {
+        crate::agent::AgentError::from(error).into()
+    }
+}
+
+impl From<crate::gate::ExecuteError> for Failure {
+    fn from(error: crate::gate::ExecuteError) -> Self {
+        crate::agent::AgentError::from(error).into()
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(5, error.to_string())
+    }
+}
+
+/// Reads the arguments, runs the command and says how it went.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match start(arguments) {
+        Ok(code) => code,
+        Err(failure) => {
+            note!("error: {}", failure.message);
+            if let Some(hint) = &failure.hint {
+                note!("\nhint: {hint}");
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if let Some(directory) = &arguments.directory {
+        std::env::set_current_dir(directory)
+            .map_err(|error| Failure::usage(format!("cannot work in `{}`: {error}", directory.display())))?;
+    }
+    log_to_stderr();
+    let folder = std::env::current_dir()?;
+    let more = arguments.more;
+    let read = |flags: Vec<String>| {
+        let mut config = Config::read(&Sources::of_process(&folder, flags))?;
+        more.add_to(&mut config);
+        Ok::<Config, ConfigError>(config)
+    };
+    let settings = arguments.settings;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let code = runtime.block_on(async {
+        match arguments.command {
+            Command::Chat(command) => {
+                let config = read(command.settings(settings))?;
+                command.execute(config).await
+            }
+            Command::Run(command) => {
+                let config = read(command.settings(settings))?;
+                command.execute(config).await
+            }
+            Command::Sessions(command) => command.execute(read(settings)?).await,
+            Command::Toolkits(command) => command.execute(read(settings)?).await,
+            Command::Model(command) => command.execute(read(settings)?).await,
+            Command::Prompt(command) => command.execute(read(settings)?).await,
+            Command::Eval(command) => command.execute(read(settings)?).await,
+            Command::Doctor => doctor::execute(read(settings)?).await,
+            Command::Completion(command) => Ok(command.execute()),
+        }
+    });
+    // A read of standard input that nobody waits for any more must not keep the process.
+    runtime.shutdown_background();
+    code
+}
+
+/// Logs go to standard error, warnings and worse unless `RUST_LOG` says otherwise.
+fn log_to_stderr() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| output::Notes).init();
+}

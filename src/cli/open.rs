@@ -1,0 +1,163 @@
+//! Puts the rooms together for a command: store, toolkits, gate, interpreter, model.
+
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, more_toolkits};
+use crate::agent::{Agent, AgentError, PromptParts};
+use crate::config::{Config, folders};
+use crate::event::{Custom, EventKind};
+use crate::gate::{Gate, Secrets};
+use crate::interpreter::Interpreter;
+use crate::llm;
+use crate::prompt::{TEMPLATE_NAMES, Templates};
+use crate::registry::Registry;
+use crate::session::Session;
+use crate::store::Store;
+use crate::store::sqlite::Sqlite;
+
+/// The tenant of everything that the command line stores.
+pub(super) const TENANT: &str = "local";
+
+/// Who is at the terminal.
+pub(super) fn user() -> String {
+    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "user".to_owned())
+}
+
+pub(super) fn store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    let file = config.store_file()?;
+    if config.store.contains("://") {
+        return Err(Failure::usage(format!("this build cannot open the store `{}`", config.store))
+            .with_hint("name a file, or leave `store` empty"));
+    }
+    Ok(Arc::new(Sqlite::open(&file)?))
+}
+
+/// The registry with the shipped toolkits and those that were added.
+pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
+    let registry = Registry::new();
+    let here = std::env::current_dir()?;
+    let roots: Vec<PathBuf> = config.toolkits.roots.iter().map(|root| here.join(root)).collect();
+    let registered = registry
+        .register(Arc::new(fimble_git::Git::with_roots(roots.clone())))
+        .and_then(|()| registry.register(Arc::new(fimble_host::Host::new())))
+        .and_then(|()| registry.register(Arc::new(fimble_files::Files::new(roots, fimble_files::Limits::default()))));
+    registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    for toolkit in more_toolkits::load(config).await? {
+        registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    }
+    for name in &config.toolkits.disabled {
+        if !registry.set_enabled(name, false) {
+            return Err(Failure::usage(format!("`toolkits.disabled` names `{name}`, which is no toolkit"))
+                .with_hint("`fimble toolkits list` shows the names"));
+        }
+    }
+    Ok(Arc::new(registry))
+}
+
+pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
+    // Keys that lie in the environment for other programs must not be seen either.
+    let is_key = |name: &str| name.ends_with("_API_KEY") || name.ends_with("_TOKEN") || name.ends_with("_PASSWORD");
+    let environment = std::env::vars().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
+    let own = config.llm.api_key.iter().map(|key| key.reveal().to_owned());
+    let secrets = Secrets::new(own.chain(environment));
+    Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
+}
+
+/// The session to go on with: the named one, the last one, or a new one.
+pub(super) async fn session(config: &Config, store: Arc<dyn Store>, resume: Option<&str>) -> Result<Session, Failure> {
+    let user = user();
+    let session = match resume {
+        None => Session::create(store, TENANT, &user, "").await?,
+        Some("") => match Session::latest(Arc::clone(&store), TENANT, &user).await? {
+            Some(session) => session,
+            None => Session::create(store, TENANT, &user, "").await?,
+        },
+        Some(id) => Session::open(store, id, TENANT, &user).await?,
+    };
+    Ok(session.with_config(config.session))
+}
+
+/// Says, as an event of the session, which layers of the jail are active.
+pub(super) fn tell_isolation(session: &Session, interpreter: &Interpreter) {
+    let isolation = interpreter.isolation();
+    session.emitter().emit(EventKind::Custom(Custom::Isolation {
+        level: isolation.level.as_str().to_owned(),
+        layers: isolation.layers.iter().map(ToString::to_string).collect(),
+    }));
+}
+
+/// Cancels `cancel` at the next Ctrl-C, and when the process is told to end or its terminal is closed: what was done
+/// until then is stored. Abort the task to stop listening.
+pub(super) fn cancel_on_interrupt(cancel: &CancellationToken) -> tokio::task::JoinHandle<()> {
+    let cancel = cancel.clone();
+    tokio::spawn(async move {
+        let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+        else {
+            return;
+        };
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        cancel.cancel();
+    })
+}
+
+/// A session that this process alone works in, as long as this lives. The kernel frees it when the process dies.
+pub(super) struct Hold {
+    _file: File,
+}
+
+/// Takes a session for this process.
+///
+/// # Errors
+/// Another process works in it.
+pub(super) fn hold(config: &Config, session: &Session) -> Result<Hold, Failure> {
+    let folder = config.store_file()?.with_extension("locks");
+    std::fs::create_dir_all(&folder)?;
+    let file = File::create(folder.join(&session.record().id))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Hold { _file: file }),
+        Err(TryLockError::WouldBlock) => Err(Failure::new(5, "another fimble is at work in this session")
+            .with_hint("wait for it, or start a new session")),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+/// What requests are made of: the toolkits, and the templates with the user's own copies in their place.
+pub(super) async fn prompt_parts(config: &Config) -> Result<PromptParts, Failure> {
+    let mut overrides = BTreeMap::new();
+    let folder = folders().map(|folders| folders.config.join("prompts")).unwrap_or_default();
+    for name in TEMPLATE_NAMES {
+        let file = folder.join(name);
+        match std::fs::read_to_string(&file) {
+            Ok(text) => drop(overrides.insert(name.to_owned(), text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Failure::usage(format!("cannot read `{}`: {error}", file.display()))),
+        }
+    }
+    Ok(PromptParts {
+        gate: gate(config).await?,
+        program: config.program.clone(),
+        prompt: config.prompt.clone(),
+        templates: Templates::new(&overrides).map_err(AgentError::Template)?,
+    })
+}
+
+/// The agent of the configuration. Loading the local model is shown on standard error.
+pub(super) async fn agent(config: &Config) -> Result<Agent, Failure> {
+    let parts = prompt_parts(config).await?;
+    let interpreter = Arc::new(Interpreter::start(&config.interpreter).await?);
+    if !config.llm.names_endpoint() {
+        llm::local::pull(&config.llm.local, &mut llm::local::on_stderr()).await?;
+    }
+    let model = llm::connect(&config.llm).await?;
+    Ok(Agent { model, interpreter, config: config.agent.clone(), parts, limits: config.interpreter.limits.clone() })
+}

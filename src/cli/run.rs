@@ -1,0 +1,141 @@
+//! `fimble run FILE`: a program without a model, on the same path as the model's.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+
+use super::show::{Format, Screen};
+use super::{Failure, open};
+use crate::config::Config;
+use crate::event::EventKind;
+use crate::gate::{Order, execute};
+use crate::interpreter::Interpreter;
+use crate::program::{Known, from_file};
+use crate::record::Outcome;
+
+/// A Python file as one round: toolkits, limits, capture and journal as in a chat.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// The Python file; `-` reads standard input.
+    file: PathBuf,
+    /// Go on in this session: its variables are there. Default: a new one.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Wall time in seconds. Default 60.
+    #[arg(long, value_name = "S")]
+    timeout: Option<f64>,
+    /// Approve what policy would ask for.
+    #[arg(short, long)]
+    yes: bool,
+    /// Print the events, one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// Which layers of the jail must be there.
+    #[arg(long, value_name = "LEVEL", value_parser = ["full", "reduced", "none"])]
+    isolation: Option<String>,
+}
+
+impl Run {
+    pub(super) fn settings(&self, mut settings: Vec<String>) -> Vec<String> {
+        settings.extend(self.timeout.map(|timeout| format!("interpreter.limits.wall_s={timeout:?}")));
+        settings.extend(self.isolation.as_ref().map(|level| format!("interpreter.isolation=\"{level}\"")));
+        settings
+    }
+
+    pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
+        if self.yes {
+            config.gate.policy = config.gate.policy.approving();
+        }
+        let source = self.source()?;
+        let gate = open::gate(&config).await?;
+        let store = open::store(&config)?;
+        let going_on = match &self.session {
+            Some(id) => Some(open::session(&config, Arc::clone(&store), Some(id)).await?),
+            None => None,
+        };
+        let name = self.file.display().to_string();
+        let carried: Vec<_> = going_on.iter().flat_map(|session| session.variables().values().cloned()).collect();
+        let known = Known {
+            declarations: &gate.declarations(),
+            carried: &carried,
+            finish_length: false,
+            config: &config.program,
+        };
+        let program =
+            from_file(&source, &known).map_err(|refusal| Failure::new(1, format!("`{name}` cannot run\n{refusal}")))?;
+        let interpreter = Interpreter::start(&config.interpreter).await?;
+        // Only a program that can run opens a session.
+        let mut session = match going_on {
+            Some(session) => session,
+            None => open::session(&config, store, None).await?,
+        };
+        let _hold = open::hold(&config, &session)?;
+        if session.record().title.is_empty() {
+            session.set_title(format!("run {name}"));
+            session.save().await?;
+        }
+        let mut events = session.subscribe();
+        let run_id = uuid::Uuid::now_v7().to_string();
+        let thread_id = session.record().id.clone();
+        session.emitter().emit(EventKind::RunStarted { thread_id: thread_id.clone(), run_id: run_id.clone() });
+        open::tell_isolation(&session, &interpreter);
+        let order = Order {
+            goal: format!("run {name}"),
+            parents: Vec::new(),
+            file_name: if name == "-" { "<stdin>".to_owned() } else { name },
+            limits: config.interpreter.limits.clone(),
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            trace: String::new(),
+        };
+        let cancel = CancellationToken::new();
+        let stop = open::cancel_on_interrupt(&cancel);
+        let mut screen = Screen::of_script(if self.json { Format::Json } else { Format::Text });
+        let attendant = Arc::new(screen.person());
+        let work = execute(&gate, &interpreter, &mut session, &program, order, attendant, &cancel);
+        let executed = screen.watch(&mut events, work).await;
+        stop.abort();
+        let emitter = session.emitter();
+        match &executed {
+            Ok(executed) => {
+                let result = serde_json::to_value(&executed.outcome).unwrap_or_default();
+                emitter.emit(EventKind::RunFinished { thread_id, run_id, result });
+            }
+            Err(error) => {
+                emitter.emit(EventKind::RunError { message: error.to_string(), code: "run".to_owned() });
+            }
+        }
+        screen.watch(&mut events, session.save()).await?;
+        let executed = executed?;
+        if executed.waiting.is_some() || executed.refused.is_some() {
+            return Ok(ExitCode::from(4));
+        }
+        Ok(match executed.outcome {
+            Outcome::Finished { value } => {
+                if let (Some(value), false) = (value, self.json) {
+                    super::output::write_data(&format!("{value}\n"));
+                }
+                ExitCode::SUCCESS
+            }
+            Outcome::Raised { .. } => ExitCode::from(1),
+            Outcome::Stopped { limit, .. } if limit == "cancelled" => ExitCode::from(130),
+            Outcome::Stopped { .. } => ExitCode::from(3),
+            Outcome::Suspended { .. } => ExitCode::from(4),
+        })
+    }
+
+    fn source(&self) -> Result<String, Failure> {
+        let read = |text: std::io::Result<String>| {
+            text.map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", self.file.display())))
+        };
+        if self.file.as_os_str() == "-" {
+            let mut text = String::new();
+            return read(std::io::stdin().read_to_string(&mut text).map(|_| text));
+        }
+        read(std::fs::read_to_string(&self.file))
+    }
+}

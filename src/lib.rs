@@ -1,0 +1,34 @@
+//! Fimble: a code-driven agent runtime. The model completes a Python program; a kernel-jailed CPython runs it; every
+//! effect goes through one gate and is journaled.
+//!
+//! The modules in reading order. A module uses only modules of lower rows; `tests/architecture.rs` enforces it.
+
+// Row 1: the vocabulary.
+pub mod event;
+pub mod record;
+pub mod segment;
+
+// Row 2: the three ports to the world outside the process.
+pub mod interpreter;
+pub mod llm;
+pub mod store;
+
+// Row 3: pure, or nearly.
+pub mod program;
+pub mod prompt;
+pub mod registry;
+
+// Row 4: what outlives a turn.
+pub mod session;
+
+// Row 5: the one door for every effect.
+pub mod gate;
+
+// Row 6: one message to one reply.
+pub mod agent;
+
+// Row 7: every module's own settings, read once.
+pub mod config;
+
+// Row 8: the terminal.
+pub mod cli;

@@ -1,0 +1,251 @@
+//! The binary, run as a user would: exit code, standard output, standard error.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use std::io::Write;
+
+/// A home of its own for every test.
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `fimble` in this home, with nothing of the caller's settings.
+    fn fimble(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fimble"));
+        command.args(arguments).current_dir(self.path()).env_clear();
+        for (name, folder) in [("HOME", ""), ("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config")] {
+            command.env(name, self.path().join(folder));
+        }
+        command.env("USER", "tester").env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
+    fn output(&self, arguments: &[&str], input: &str) -> Output {
+        let mut command = self.fimble(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// Runs a program and checks exit code, standard output and standard error whole.
+    #[track_caller]
+    fn check_run(&self, program: &str, code: i32, stdout: &str, stderr: &str) {
+        let output = self.output(&["run", "-"], program);
+        assert_eq!(described(&output), (Some(code), stdout.to_owned(), stderr.to_owned()));
+    }
+}
+
+fn described(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_clean_program_prints_to_standard_output() {
+    Home::new().check_run("print('hello')\nprint(1 + 1)\n", 0, "hello\n2\n", "");
+}
+
+#[test]
+fn a_last_expression_is_shown_like_in_a_notebook() {
+    Home::new().check_run("[n * n for n in range(3)]\n", 0, "[0, 1, 4]\n", "");
+}
+
+#[test]
+fn a_program_that_raises_exits_with_one_and_shows_its_own_lines() {
+    let output = Home::new().output(&["run", "-"], "print('before')\nx = 0\nprint(1 / x)\n");
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "before\n"));
+    let stderr = stderr(&output);
+    assert!(stderr.contains("ZeroDivisionError: division by zero"), "{stderr}");
+    assert!(stderr.contains("print(1 / x)"), "{stderr}");
+    assert!(!stderr.contains("_fimble"), "{stderr}");
+}
+
+#[test]
+fn an_endless_loop_exits_with_three_and_names_the_limit() {
+    let output = Home::new().output(&["run", "-", "--timeout", "1"], "print('begun')\nwhile True:\n    pass\n");
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(3), "begun\n"));
+    assert!(stderr(&output).contains("1 s"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_process_that_exits_behind_our_back_exits_with_three() {
+    let output = Home::new().output(&["run", "-"], "import os\nos._exit(1)\n");
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+}
+
+#[test]
+fn an_unknown_operation_is_refused_before_anything_runs() {
+    let output = Home::new().output(&["run", "-"], "print('never')\nawait host_toolkit.cpus()\n");
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+    let stderr = stderr(&output);
+    assert!(stderr.contains("cpus") && stderr.contains("cpu"), "{stderr}");
+}
+
+#[test]
+fn toolkit_calls_work_with_and_without_await() {
+    let program = "\
+import asyncio
+first = await host_toolkit.cpu()
+second = host_toolkit.cpu()
+third, fourth = await asyncio.gather(host_toolkit.cpu(), host_toolkit.memory())
+print(first.count == second['count'] == third.count, fourth.total_bytes > 0)
+";
+    let output = Home::new().output(&["run", "-"], program);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "True True\n"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_last_session_s_variables_and_functions_are_there_in_the_next_run() {
+    let home = Home::new();
+    let first = "import math\nnumbers = {1, 2, 3}\ndef area(r):\n    return math.pi * r * r\n";
+    assert_eq!(home.output(&["run", "-"], first).status.code(), Some(0));
+    let list = stdout(&home.output(&["sessions", "list"], ""));
+    let id = list.split_whitespace().next().unwrap();
+    let output = home.output(&["run", "-", "--session", id], "print(numbers, round(area(2), 2))\n");
+    assert_eq!(described(&output), (Some(0), "{1, 2, 3} 12.57\n".to_owned(), String::new()));
+}
+
+#[test]
+fn an_unknown_session_is_refused_with_a_hint() {
+    let output = Home::new().output(&["run", "-", "--session", "nope"], "1\n");
+    let expected = "error: there is no session `nope`\n\nhint: `fimble sessions list` shows the sessions there are\n";
+    assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
+}
+
+#[test]
+fn json_prints_numbered_events() {
+    let output = Home::new().output(&["run", "-", "--json"], "print('hi')\n");
+    let events: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    let prints: Vec<&str> = events
+        .iter()
+        .filter(|event| event["name"] == "print")
+        .map(|event| event["value"]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(prints.concat(), "hi\n");
+}
+
+#[test]
+fn a_toolkit_can_be_called_by_hand() {
+    let home = Home::new();
+    std::fs::write(home.path().join("a.txt"), "one\ntwo\n").unwrap();
+    let output = home.output(&["toolkits", "call", "files_toolkit", "read", "path=a.txt"], "");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["text"], "one\ntwo\n");
+}
+
+#[test]
+fn a_wrong_argument_by_hand_names_the_right_ones() {
+    let output = Home::new().output(&["toolkits", "call", "git_toolkit", "log", "count=5"], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("count") && stderr(&output).contains("limit"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_unknown_setting_exits_with_two_and_names_it() {
+    let output = Home::new().output(&["-c", "agent.max_round=3", "sessions", "list"], "");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("error: the setting `agent.max_round`: unknown field `max_round`"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_limit_cannot_be_switched_off_by_a_strange_number() {
+    let output = Home::new().output(&["run", "-", "--timeout=-5"], "1\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: interpreter.limits.wall_s: -5"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_cancelled_call_is_ended_in_the_journal_and_for_front_ends() {
+    let program = "import asyncio\ntry:\n    await asyncio.wait_for(system_toolkit.sleep(5), 0.05)\nexcept TimeoutError:\n    \
+                   print('gave up')\n";
+    let output = Home::new().output(&["run", "-", "--json"], program);
+    let events: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ends: Vec<_> = events.iter().filter(|event| event["type"] == "TOOL_CALL_RESULT").collect();
+    assert_eq!(ends.len(), 1, "{}", stdout(&output));
+    assert_eq!(ends[0]["failed"], true);
+    assert!(ends[0]["content"].as_str().unwrap().starts_with("cut off"), "{}", ends[0]);
+}
+
+#[test]
+fn secrets_of_the_environment_are_masked_in_what_a_program_says() {
+    let home = Home::new();
+    let mut command = home.fimble(&["run", "-"]);
+    command.env("SHOP_API_KEY", "sk-very-secret").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let program = b"await system_toolkit.send_message('sk-very-secret')\nprint('sk-very-secret')\n";
+    child.stdin.take().unwrap().write_all(program).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "********\n********\n", "{}", stderr(&output));
+}
+
+#[test]
+fn two_processes_cannot_work_in_one_session() {
+    let home = Home::new();
+    assert_eq!(home.output(&["run", "-"], "x = 1\n").status.code(), Some(0));
+    let list = stdout(&home.output(&["sessions", "list"], ""));
+    let id = list.split_whitespace().next().unwrap();
+    let mut command = home.fimble(&["run", "-", "--session", id]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut first = command.spawn().unwrap();
+    first.stdin.take().unwrap().write_all(b"print('begun')\nawait system_toolkit.sleep(20)\n").unwrap();
+    let mut said = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(first.stdout.take().unwrap()), &mut said).unwrap();
+    assert_eq!(said, "begun\n");
+    let second = home.output(&["run", "-", "--session", id], "1\n");
+    assert_eq!(second.status.code(), Some(5));
+    assert!(stderr(&second).contains("another fimble is at work in this session"), "{}", stderr(&second));
+    // A process that is told to end stores what it has done.
+    Command::new("kill").args(["-TERM", &first.id().to_string()]).status().unwrap();
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+    let shown = stdout(&home.output(&["sessions", "show", id], ""));
+    assert!(shown.contains("stopped: cancelled"), "{shown}");
+}
+
+#[test]
+fn an_endpoint_that_is_down_exits_with_five_and_a_hint() {
+    let home = Home::new();
+    let arguments = ["-c", "llm.base_url=http://127.0.0.1:9/v1", "-c", "llm.model=any", "-c", "llm.retries=0"];
+    let output = home.output(&[&arguments[..], &["chat", "--ask", "hello"]].concat(), "");
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(5), ""), "{}", stderr(&output));
+    assert!(stderr(&output).contains("127.0.0.1:9") && stderr(&output).contains("\nhint: "), "{}", stderr(&output));
+    // Nothing was said, so nothing is kept.
+    assert_eq!(stdout(&home.output(&["sessions", "list"], "")), "");
+}
+
+#[test]
+fn chat_without_a_terminal_says_what_to_do() {
+    let output = Home::new().output(&["chat"], "");
+    let expected = "error: standard input is not a terminal\n\nhint: use `fimble chat --ask TEXT`, or `fimble chat -` to \
+                    read one message from standard input\n";
+    assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
+}
