@@ -170,6 +170,17 @@ async fn a_gigabyte_of_output_costs_the_host_nothing() {
     );
 }
 
+#[tokio::test]
+async fn a_program_that_never_stops_talking_is_stopped_in_time() {
+    let interpreter = start().await;
+    let mut run = program("while True:\n    print('x' * 1_000)");
+    run.limits = Limits { wall_s: 0.5, output_kib: 100_000, ..run.limits };
+    let begun = Instant::now();
+    let finished = finish(&interpreter, run, &Arc::default()).await;
+    assert_eq!(limit(&finished), "wall");
+    assert!(begun.elapsed() < Duration::from_millis(2_500), "{:?}", begun.elapsed());
+}
+
 /// Sends prints by itself, `letters` in each.
 fn flood(letters: &str, count: u32) -> Run {
     program(&format!(
