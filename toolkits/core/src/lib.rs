@@ -16,7 +16,7 @@ pub use call::{Call, SessionContext};
 pub use declaration::{Declaration, Operation, Parameter, Risk};
 pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};
-pub use signature::{annotation, classes, literal, signature};
+pub use signature::{annotation, classes, literal, parameter_text, signature};
 
 use async_trait::async_trait;
 use serde_json::Value;

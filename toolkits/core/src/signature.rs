@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::Operation;
+use crate::{Operation, Parameter};
 
 /// The Python annotation of a JSON Schema: `list[Commit]`, `str | None`, `Literal["a", "b"]`.
 ///
@@ -30,23 +30,28 @@ pub fn signature(operation: &Operation) -> String {
             seen_star = true;
         }
         seen_optional |= !parameter.required;
-        let mut text = Reader::new(&parameter.schema).annotation(&parameter.schema, &class_name(&parameter.name));
-        if !parameter.required {
-            let default = parameter.default.as_ref().unwrap_or(&Value::Null);
-            // `= None` says it; in a stub of many parameters the tokens count.
-            if let Some(short) = text.strip_suffix(" | None").filter(|_| default.is_null()) {
-                text = short.to_owned();
-            }
-            text.push_str(" = ");
-            text.push_str(&literal(default));
-        }
-        parameters.push(format!("{}: {text}", parameter.name));
+        parameters.push(parameter_text(parameter));
     }
     let result = match returns(operation).as_str() {
         "Any" => String::new(),
         text => format!(" -> {text}"),
     };
     format!("{}({}){result}", operation.name, parameters.join(", "))
+}
+
+/// One parameter as a signature has it: `limit: int = 20`.
+pub fn parameter_text(parameter: &Parameter) -> String {
+    let mut text = Reader::new(&parameter.schema).annotation(&parameter.schema, &class_name(&parameter.name));
+    if !parameter.required {
+        let default = parameter.default.as_ref().unwrap_or(&Value::Null);
+        // `= None` says it; in a stub of many parameters the tokens count.
+        if let Some(short) = text.strip_suffix(" | None").filter(|_| default.is_null()) {
+            text = short.to_owned();
+        }
+        text.push_str(" = ");
+        text.push_str(&literal(default));
+    }
+    format!("{}: {text}", parameter.name)
 }
 
 /// The objects with named fields that an operation takes or returns, each as one line of Python by its name:
@@ -244,7 +249,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Parameter, Risk};
+    use crate::Risk;
 
     fn operation(parameters: Vec<Parameter>, returns: Value) -> Operation {
         Operation {

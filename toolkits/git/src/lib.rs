@@ -43,8 +43,7 @@ impl Git {
     }
 }
 
-/// The current git repository: commits, differences, authorship, branches, state. Read only. `repository` is only for
-/// another folder.
+/// The current git repository: commits, differences, authorship, branches, state. Read only.
 #[toolkit(name = "git_toolkit")]
 impl Git {
     /// Commits, newest first.
