@@ -16,6 +16,7 @@ mod prompt;
 mod run;
 mod sessions;
 mod show;
+mod thinking;
 mod toolkits;
 mod writer;
 

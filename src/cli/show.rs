@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nu_ansi_term::{Color, Style};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::output::{clean, data};
 use super::person::{self, Inquiry, Person};
+use super::thinking::Thinking;
 use super::writer::{Piece, Writer, write_piece};
 use crate::event::{Custom, Event, EventKind};
 
@@ -48,6 +50,7 @@ pub(super) struct Screen {
     attended: bool,
     ask: UnboundedSender<Inquiry>,
     asked: UnboundedReceiver<Inquiry>,
+    thinking: Thinking,
     /// Writes while a turn runs; between turns, what is shown is written at once.
     writer: Option<Writer>,
 }
@@ -78,6 +81,7 @@ impl Screen {
             attended: person::is_present(),
             ask,
             asked,
+            thinking: Thinking::new(format == Format::Text),
             writer: None,
         }
     }
@@ -102,6 +106,10 @@ impl Screen {
                 Some(event) = events.recv(), if question.is_none() || self.format == Format::Json => self.show(&event),
                 // After the events, so that a question stands below what happened before it.
                 Some(inquiry) = self.asked.recv(), if question.is_none() => question = Some(self.inquire(inquiry)),
+                () = Thinking::due(self.thinking.next()), if question.is_none() => {
+                    let told = self.thinking.tell(Instant::now()).unwrap_or_default();
+                    self.write(Piece::Note(told));
+                }
                 result = &mut work => {
                     while let Ok(event) = events.try_recv() {
                         self.show(&event);
@@ -110,6 +118,7 @@ impl Screen {
                 }
             }
         };
+        self.clear_thinking();
         if let Some(writer) = self.writer.take() {
             writer.finish().await;
         }
@@ -123,7 +132,18 @@ impl Screen {
                 let line = serde_json::to_string(event).unwrap_or_default();
                 self.write(Piece::Out(format!("{}\n", data(&line))));
             }
-            Format::Text => self.show_text(&event.kind),
+            Format::Text => {
+                if let Some(clear) = self.thinking.follow(&event.kind, Instant::now()) {
+                    self.write(Piece::Note(clear.to_owned()));
+                }
+                self.show_text(&event.kind);
+            }
+        }
+    }
+
+    fn clear_thinking(&mut self) {
+        if let Some(clear) = self.thinking.end() {
+            self.write(Piece::Note(clear.to_owned()));
         }
     }
 
@@ -220,6 +240,7 @@ impl Screen {
         if shown.is_closed() {
             return over;
         }
+        self.clear_thinking();
         self.end_stream();
         let text = self.lines(Color::Green.bold(), &format!("? {}", text.replace('\n', "\n  ")));
         self.set_midline(true);
