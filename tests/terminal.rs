@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -51,8 +52,22 @@ struct Terminal {
 impl Terminal {
     fn run(settings: &[&str], program: &str) -> Self {
         let home = Home::new();
+        let command = home.fimble(&[settings, &["run", "program.py"]].concat(), program);
+        Self::of(home, command, false)
+    }
+
+    /// A conversation, whose standard output is the terminal too.
+    fn chat(settings: &[&str]) -> Self {
+        let home = Home::new();
+        let command = home.fimble(&[settings, &["chat"]].concat(), "");
+        Self::of(home, command, true)
+    }
+
+    fn of(home: Home, mut command: Command, is_whole: bool) -> Self {
         let OpenptyResult { master, slave } = openpty(None, None).unwrap();
-        let mut command = home.fimble(&[settings, &["run", "program.py"]].concat(), program);
+        if is_whole {
+            command.stdout(slave.try_clone().unwrap());
+        }
         command.stdin(slave.try_clone().unwrap()).stderr(slave);
         let child = command.spawn().unwrap();
         // The command holds the other end of the terminal until it is dropped.
@@ -83,7 +98,9 @@ impl Terminal {
     /// The exit code, standard output and the rest of the screen.
     fn end(mut self) -> (Option<i32>, String, String) {
         let mut stdout = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        if let Some(mut pipe) = self.child.stdout.take() {
+            pipe.read_to_string(&mut stdout).unwrap();
+        }
         let code = self.child.wait().unwrap().code();
         // A terminal without a program at its other end is an error, not an end.
         let mut rest = Vec::new();
@@ -242,4 +259,34 @@ fn an_unknown_toolkit_is_still_named() {
     let output = Home::new().output(&["toolkits", "call", "nope_toolkit", "now"], "");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nope_toolkit"), "{}", text(&output.stderr));
+}
+
+/// The address of a server that answers every question with the name of a model.
+fn naming_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let body = r#"{"data":[{"id":"m"}]}"#;
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length:";
+            let _ = write!(stream, "{head} {}\r\n\r\n{body}", body.len());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_conversation_ends_when_it_is_told_to_or_its_terminal_is_closed() {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        let address = format!("llm.base_url={}", naming_server());
+        let mut terminal = Terminal::chat(&["-c", &address, "-c", "llm.model=m", "-c", "llm.fill=none"]);
+        // The editor asks where the cursor is, and is at work once it has shown its prompt.
+        terminal.wait_for("\x1b[6n");
+        terminal.press("\x1b[2;1R");
+        terminal.wait_for("fimble");
+        kill(Pid::from_raw(terminal.child.id() as i32), signal).unwrap();
+        assert_eq!(terminal.end().0, Some(code));
+    }
 }

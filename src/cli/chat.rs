@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use nu_ansi_term::{Color, Style};
 use reedline::{DefaultPrompt, DefaultPromptSegment, FileBackedHistory, Reedline, Signal};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -157,6 +158,7 @@ impl Conversation {
             self.agent.interpreter.isolation().level.as_str()
         ));
         let mut editor = line_editor();
+        let terminal = tcgetattr(std::io::stdin());
         loop {
             let prompt =
                 DefaultPrompt::new(DefaultPromptSegment::Basic("fimble".to_owned()), DefaultPromptSegment::Empty);
@@ -164,8 +166,17 @@ impl Conversation {
                 let signal = editor.read_line(&prompt);
                 (editor, signal)
             });
+            let read = tokio::select! {
+                read = read => read,
+                // The editor waits for keys that nobody can press any more, and does not see it.
+                code = open::told_to_end() => {
+                    // Not as the editor set it up for itself. A closed terminal cannot be set, and need not be.
+                    let _ = terminal.map(|terminal| tcsetattr(std::io::stdin(), SetArg::TCSANOW, &terminal));
+                    return Ok(ExitCode::from(code));
+                }
+            };
             let signal;
-            (editor, signal) = read.await.map_err(|error| Failure::new(1, error.to_string()))?;
+            (editor, signal) = read.map_err(|error| Failure::new(1, error.to_string()))?;
             let line = match signal? {
                 Signal::Success(line) => line,
                 Signal::CtrlD => break,

@@ -110,6 +110,17 @@ pub(super) fn cancel_on_interrupt(cancel: &CancellationToken) -> tokio::task::Jo
     })
 }
 
+/// Waits until the process is told to end or its terminal is closed; the exit code that says so.
+pub(super) async fn told_to_end() -> u8 {
+    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => 143,
+        _ = hangup.recv() => 129,
+    }
+}
+
 /// A session that this process alone works in, as long as this lives. The kernel frees it when the process dies.
 pub(super) struct Hold {
     _file: File,
