@@ -33,7 +33,7 @@ pub struct Memory {
     /// Memory in use, without what is only cached.
     pub used_bytes: u64,
     /// Memory that programs can still get without swapping.
-    pub available_bytes: u64,
+    pub free_bytes: u64,
     /// Used of total, 0 to 100.
     pub used_percent: f64,
     /// All swap; 0 without swap.
@@ -115,7 +115,7 @@ pub(crate) fn memory() -> Result<Memory, ToolError> {
     Ok(Memory {
         total_bytes: system.total_memory(),
         used_bytes: system.used_memory(),
-        available_bytes: system.available_memory(),
+        free_bytes: system.available_memory(),
         used_percent: percent(system.used_memory(), system.total_memory()),
         swap_total_bytes: system.total_swap(),
         swap_used_bytes: system.used_swap(),
