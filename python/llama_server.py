@@ -254,12 +254,15 @@ def serve(settings):
         params.hostnames = ["127.0.0.1"]
         params.port = port
         params.api_keys = [key]
-        params.n_ctx = settings["context_tokens"]
+        # One slot for conversations and one for texts with a hole, each with the whole context.
+        params.n_parallel = 2
+        params.n_ctx = settings["context_tokens"] * params.n_parallel
         # An infill is cut to a batch without a word, so a batch is as long as the context.
         params.n_batch = settings["context_tokens"]
-        params.n_parallel = 1
         params.cpuparams.n_threads = settings["threads"]
         params.cache_ram_mib = settings["cache_mib"]
+        os.makedirs(settings["heads"], mode=0o700, exist_ok=True)
+        params.slot_save_path = settings["heads"] + "/"
         params.ui = False
         params.endpoint_slots = False
         server = xllamacpp.Server(params)

@@ -8,11 +8,14 @@ use crate::llm::{Completion, Finish, LlmError, Request};
 use crate::program::{Failed, Known, Program, Refusal, Scaffold, ScaffoldInput, hole_end, splice};
 use crate::prompt::{Encoding, PromptInput, TemplateError, assemble};
 use crate::record::Variable;
-use crate::segment::SegmentKind;
+use crate::segment::{Segment, SegmentKind};
 use crate::session::{Emitter, Session};
 
 /// How much warmer each further try of the same program is: the same words would come again.
 const WARMER: f32 = 0.3;
+
+/// Stands for the message where only what comes before it matters.
+const HEAD: &str = "…";
 
 /// What the model's text came to.
 pub(super) enum Thought {
@@ -29,8 +32,12 @@ impl Agent {
         let scaffold = self.parts.scaffold(&variables, progress);
         let encoding = self.encoding(progress.attempts.len());
         let context_tokens = self.model.abilities().context_tokens;
-        let mut request =
-            self.parts.request(session, progress, &scaffold, encoding, context_tokens).map_err(AgentError::Template)?;
+        let request = |segments: &[Segment], progress: &Progress, scaffold: &Scaffold| {
+            self.parts.request(segments, progress, scaffold, encoding, context_tokens).map_err(AgentError::Template)
+        };
+        let (goal, nothing) = (Segment::new(SegmentKind::User, 0, HEAD), Progress::of_message(HEAD, &self.config));
+        self.model.prepare(&request(&[goal], &nothing, &self.parts.scaffold(&[], &nothing))?).await;
+        let mut request = request(session.segments(), progress, &scaffold)?;
         request.temperature += WARMER * progress.attempts.len() as f32;
         let completion = self.complete(&request, &session.emitter()).await?;
         progress.spend(&completion);
@@ -93,7 +100,7 @@ impl PromptParts {
         session.push(SegmentKind::User, message);
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let progress = Progress::of_message(message, &Config::default());
-        self.request(session, &progress, &self.scaffold(&variables, &progress), encoding, None)
+        self.request(session.segments(), &progress, &self.scaffold(&variables, &progress), encoding, None)
     }
 
     fn scaffold(&self, variables: &[Variable], progress: &Progress) -> Scaffold {
@@ -109,13 +116,13 @@ impl PromptParts {
 
     fn request(
         &self,
-        session: &Session,
+        segments: &[Segment],
         progress: &Progress,
         scaffold: &Scaffold,
         encoding: Encoding,
         context_tokens: Option<u32>,
     ) -> Result<Request, TemplateError> {
-        let mut segments = session.segments().to_vec();
+        let mut segments = segments.to_vec();
         for segment in &mut segments {
             segment.content = self.gate.secrets().mask(&segment.content);
         }

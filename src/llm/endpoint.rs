@@ -138,6 +138,37 @@ impl Endpoint {
         }
     }
 
+    /// Has a llama.cpp server read a prompt into one of its slots.
+    pub(super) async fn read_prompt(&self, request: &Request, slot: u32) -> Result<(), LlmError> {
+        let (path, mut body) = match (&request.input, self.fill) {
+            (Input::Chat(messages), _) => ("chat/completions", chat::body(messages, self.family)),
+            (Input::Fill { prefix, suffix }, Some(Fill::Tokens(family))) => {
+                ("completions", fill::tokens_body(prefix, suffix, family))
+            }
+            (Input::Fill { prefix, suffix }, Some(Fill::Infill)) => {
+                ("../infill", fill::infill_body(prefix, suffix, self.family))
+            }
+            (Input::Fill { .. }, _) => return Ok(()),
+        };
+        Quirk::NoStreamOptions.apply(&mut body);
+        for (name, value) in [("max_tokens", 1), ("n_predict", 1), ("id_slot", slot)] {
+            body[name] = json!(value);
+        }
+        self.post(path, &body).await
+    }
+
+    /// Posts a body and waits for the answer, whose content does not matter.
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<(), LlmError> {
+        let url = self.url(path)?;
+        let mut request = self.client.post(url.clone()).json(body).timeout(seconds(self.timeouts.total_s));
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.reveal());
+        }
+        let answer = request.send().await.and_then(|answer| answer.error_for_status());
+        let failed = |error| LlmError::transient(format!("{} did not do it: {error}", url.path()), "");
+        answer.map(drop).map_err(failed)
+    }
+
     /// Sends a request until it is answered, refused for good, or the tries are used up.
     async fn ask(
         &self,

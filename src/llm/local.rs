@@ -3,6 +3,7 @@
 //! One server for all processes of a user that want the same model: started on need, ended when nobody has used it for
 //! a while or all who used it are gone. Above this file nobody knows how it is made.
 
+mod head;
 mod lease;
 mod place;
 mod progress;
@@ -20,6 +21,7 @@ use tokio::sync::Mutex;
 
 use super::config::{Config as LlmConfig, Secret};
 use super::{Abilities, Completion, Endpoint, LlmError, Model, OnText, Request};
+use head::Heads;
 use lease::Lease;
 use place::Place;
 pub use progress::on_stderr;
@@ -178,6 +180,7 @@ pub struct LocalModel {
 struct Running {
     lease: Lease,
     endpoint: Endpoint,
+    heads: Heads,
 }
 
 impl LocalModel {
@@ -215,6 +218,16 @@ impl Model for LocalModel {
 
     fn abilities(&self) -> Abilities {
         self.abilities
+    }
+
+    async fn prepare(&self, head: &Request) {
+        let Ok(running) = self.running().await else { return };
+        let busy = running.lease.busy();
+        // Without it the answer takes longer, and that is all.
+        if let Err(error) = running.heads.prepare(&self.place, &running.endpoint, head).await {
+            tracing::info!(%error, "the head of the prompt is not kept");
+        }
+        drop(busy);
     }
 
     async fn complete(&self, request: &Request, on_text: OnText<'_>) -> Result<Completion, LlmError> {
@@ -258,7 +271,7 @@ async fn run(config: &LlmConfig, place: &Place, progress: Progress<'_>) -> Resul
     let endpoint = Endpoint::connect(&endpoint).await?;
     drop(busy);
     progress(Step::Loaded);
-    Ok(Running { lease, endpoint })
+    Ok(Running { lease, endpoint, heads: Heads::default() })
 }
 
 /// The model file's bytes, or what is wrong with it.

@@ -49,6 +49,10 @@ pub trait Model: Send + Sync {
     /// Which requests it takes.
     fn abilities(&self) -> Abilities;
 
+    /// Says what the next requests begin with, so that a model which is slow to read can do so once for all. `head` is
+    /// a whole request whose end does not matter.
+    async fn prepare(&self, _head: &Request) {}
+
     /// Completes a request. `on_text` gets every piece of text as it arrives; [`ControlFlow::Break`] stops the
     /// generation, which is then reported as [`Finish::Stopped`]. Dropping the future stops it too.
     async fn complete(&self, request: &Request, on_text: OnText<'_>) -> Result<Completion, LlmError>;

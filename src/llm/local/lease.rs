@@ -197,6 +197,7 @@ fn settings(place: &Place, config: &Config) -> serde_json::Value {
         "idle_s": seconds(config.idle_s).as_secs_f64(),
         "linger_s": seconds(config.linger_s).as_secs_f64(),
         "cache_mib": config.cache_mib,
+        "heads": place.heads(),
     })
 }
 

@@ -55,6 +55,11 @@ impl Place {
         self.run.join(format!("{}.log", self.name))
     }
 
+    /// Where prompts are kept as the server read them.
+    pub(super) fn heads(&self) -> PathBuf {
+        self.cache.join("heads")
+    }
+
     /// The model's name: its file's, without the ending.
     pub(super) fn model_name(&self) -> String {
         self.model.file_stem().map(OsStr::to_string_lossy).unwrap_or_default().into_owned()
