@@ -112,7 +112,8 @@ async fn many_rounds_leave_nothing_behind() {
         };
         run(&interpreter, source).await;
     }
-    until("no descriptor is left", || descriptors() <= before).await;
+    // The spare's own are there or not at either moment; a leak would leave hundreds.
+    until("no descriptor is left", || descriptors() <= before + 10).await;
     until("no process is left", || descendants().len() <= 3).await;
 }
 
