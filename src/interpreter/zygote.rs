@@ -160,26 +160,26 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
             jail::change_root(outermost(readable))?
         }
         Level::Reduced | Level::None => {
-            let scratch = start.scratch_folder.join(format!("fimble-{}", std::process::id()));
-            make_private(&scratch).map_err(|error| Refusal::Other {
-                reason: format!("{}: {error}", scratch.display()),
+            let parent = &start.scratch_folder;
+            Folders::unmounted(outermost(readable), parent).map_err(|error| Refusal::Other {
+                reason: format!("{}: {error}", parent.display()),
                 hint: "set `interpreter.scratch_folder` to a folder that every user may write",
-            })?;
-            Folders { readable: outermost(readable), scratch, mounted: false }
+            })?
         }
     };
     jail::ignore_deadly_signals()?;
     jail::forbid_inspection()?;
     if start.level != Level::None {
-        jail::filter_zygote()?;
+        jail::filter_zygote(start.spares_deadly_calls)?;
         layers.push("seccomp".to_owned());
     }
     if let Some(version) = landlock {
         layers.push(format!("landlock {version}"));
     }
     layers.push("limits".to_owned());
-    let confinement =
-        Confinement { level: start.level, landlock, own_user: layers.iter().any(|layer| layer == "namespaces") };
+    // Nobody else's processes are counted in a user namespace of its own, nor for a user id that belongs to no account.
+    let own_user = layers.iter().any(|layer| layer == "namespaces" || layer == "user");
+    let confinement = Confinement { level: start.level, landlock, own_user };
     Ok(Prepared::Zygote(Zygote { layers, folders, confinement, children: Vec::new() }))
 }
 
@@ -208,7 +208,7 @@ impl Zygote {
             let _ = reap(&child);
             let _ = child.scratch.remove();
         }
-        if !self.folders.mounted {
+        if self.folders.mounted.is_none() {
             let _ = jail::sweep(&self.folders.scratch);
         }
         code
@@ -254,9 +254,14 @@ impl Zygote {
 
     fn fork(&mut self, round: u64, bounds: &Bounds, socket: OwnedFd) -> io::Result<()> {
         let scratch = Scratch::make(&self.folders, round, bounds.scratch_mib)?;
-        let pid = match python::fork() {
-            Ok(Forked::Child) => child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, &socket),
+        let forked = python::fork();
+        if matches!(forked, Ok(Forked::Child)) {
+            child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, &socket);
+        }
+        Scratch::leave(&self.folders)?;
+        let pid = match forked {
             Ok(Forked::Parent(pid)) => pid,
+            Ok(Forked::Child) => unreachable!("it never returns"),
             Err(error) => {
                 let _ = scratch.remove();
                 return Err(error);
@@ -325,9 +330,4 @@ fn threads() -> Option<usize> {
 fn outermost(folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let all = folders.clone();
     folders.into_iter().filter(|folder| !all.iter().any(|other| other != folder && folder.starts_with(other))).collect()
-}
-
-fn make_private(folder: &std::path::Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().mode(0o700).create(folder)
 }

@@ -35,38 +35,63 @@ fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-#[test]
-fn an_ordinary_user_gets_the_same_jail() {
+/// What is run again.
+const AGAIN: &[&str] = &["attacks::", "limits::memory", "programs::"];
+
+/// Tests run as root run them again as somebody; those of an ordinary user do so anyway.
+fn ordinary(command: &mut Command) {
     if is_root() {
-        again(
-            |command| {
-                command.uid(ORDINARY).gid(ORDINARY);
-            },
-            &["attacks::", "limits::memory", "programs::"],
-        );
+        command.uid(ORDINARY).gid(ORDINARY);
     }
 }
 
 #[test]
-fn a_reduced_jail_refuses_the_same_as_root() {
+fn attacks_fail_as_an_ordinary_user() {
+    if is_root() {
+        again(ordinary, AGAIN);
+    }
+}
+
+#[test]
+fn attacks_fail_in_a_reduced_jail() {
     again(
         |command| {
             command.env("FIMBLE_TEST_ISOLATION", "reduced");
         },
-        &["attacks::", "limits::memory", "programs::"],
+        AGAIN,
     );
 }
 
 #[test]
-fn a_reduced_jail_refuses_the_same_as_an_ordinary_user() {
+fn attacks_fail_in_a_reduced_jail_as_an_ordinary_user() {
     if is_root() {
         again(
             |command| {
-                command.env("FIMBLE_TEST_ISOLATION", "reduced").uid(ORDINARY).gid(ORDINARY);
+                ordinary(command.env("FIMBLE_TEST_ISOLATION", "reduced"));
             },
-            &["attacks::", "limits::memory", "programs::"],
+            AGAIN,
         );
     }
+}
+
+#[test]
+fn attacks_fail_with_refusals_in_place_of_kills() {
+    again(
+        |command| {
+            command.env("FIMBLE_TEST_SPARES", "1");
+        },
+        &["attacks::"],
+    );
+}
+
+#[test]
+fn attacks_succeed_without_a_jail() {
+    again(
+        |command| {
+            ordinary(command.env("FIMBLE_TEST_ISOLATION", "none"));
+        },
+        &["attacks::without_a_jail"],
+    );
 }
 
 #[tokio::test]
