@@ -4,6 +4,8 @@
 
 use std::process::Command;
 
+use futures_util::StreamExt;
+
 use super::*;
 
 /// The Python that the binary was built with.
@@ -22,6 +24,7 @@ const FILES: &[(&str, &str)] = &[
     ("text", include_str!("conformance/text.py")),
 ];
 
+#[derive(Clone)]
 struct Script {
     title: String,
     awaits: bool,
@@ -70,9 +73,16 @@ async fn ordinary_programs_print_what_plain_python_prints() {
     assert!(scripts.len() >= 200, "{} programs", scripts.len());
     let interpreter = start().await;
     let mut different = Vec::new();
-    for script in &scripts {
-        let finished = run(&interpreter, &script.source).await;
-        let expected = plain(script);
+    let played = futures_util::stream::iter(scripts.iter().cloned()).map(|script| {
+        let interpreter = interpreter.clone();
+        async move {
+            let other = script.clone();
+            let expected = tokio::task::spawn_blocking(move || plain(&other));
+            (run(&interpreter, &script.source).await, expected.await.unwrap(), script)
+        }
+    });
+    let mut played = std::pin::pin!(played.buffered(4));
+    while let Some((finished, expected, script)) = played.next().await {
         if !matches!(finished.ending, Ending::Returned { .. }) || finished.output != expected {
             different.push(format!("{}: {:?}\n{}and not\n{expected}", script.title, finished.ending, finished.output));
         }

@@ -185,19 +185,46 @@ impl Scratch {
         }
     }
 
-    /// Removes it with all that is in it.
-    pub(crate) fn remove(self) -> io::Result<()> {
-        if self.namespace.is_some() { Ok(()) } else { sweep(&self.path) }
+    /// Removes it with all that is in it. What takes long is left to a process, whose id is answered: other rounds wait for
+    /// this one.
+    pub(crate) fn remove(self) -> io::Result<Option<libc::pid_t>> {
+        if self.namespace.is_some() || sweep_some(&self.path, SWEPT_AT_ONCE)? {
+            return Ok(None);
+        }
+        // SAFETY: there is one thread; the child uses no descriptor of its parent, and ends here.
+        unsafe {
+            match libc::fork() {
+                0 => {
+                    libc::close_range(3, libc::c_uint::MAX, 0);
+                    let _ = sweep(&self.path);
+                    libc::_exit(0)
+                }
+                pid if pid > 0 => Ok(Some(pid)),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
     }
 }
 
-/// Removes a folder whose content a program made, however deep it is: folders are moved up and emptied one by one, where
-/// recursion would run out of stack or descriptors.
+/// Files and folders that are removed without a process of their own.
+const SWEPT_AT_ONCE: usize = 200;
+
+/// Removes a folder whose content a program made.
 pub(crate) fn sweep(folder: &Path) -> io::Result<()> {
-    let mut moved = 0_u64;
+    sweep_some(folder, usize::MAX).map(drop)
+}
+
+/// Removes a folder whose content a program made, however deep it is: folders are moved up and emptied one by one, where
+/// recursion would run out of stack or descriptors. False if there is more in it than `most`, a part of which is left.
+fn sweep_some(folder: &Path, most: usize) -> io::Result<bool> {
+    let (mut moved, mut seen) = (0_u64, 0_usize);
     loop {
         let mut inner = Vec::new();
         for entry in fs::read_dir(folder)? {
+            seen += 1;
+            if seen > most {
+                return Ok(false);
+            }
             let entry = entry?;
             if entry.file_type()?.is_dir() {
                 inner.push(entry.path());
@@ -206,12 +233,16 @@ pub(crate) fn sweep(folder: &Path) -> io::Result<()> {
             }
         }
         if inner.is_empty() {
-            return fs::remove_dir(folder);
+            return fs::remove_dir(folder).map(|()| true);
         }
         for path in inner {
             // A program may have taken its own rights away.
             fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
             for entry in fs::read_dir(&path)? {
+                seen += 1;
+                if seen > most {
+                    return Ok(false);
+                }
                 let entry = entry?;
                 if entry.file_type()?.is_dir() {
                     fs::set_permissions(entry.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;

@@ -37,6 +37,9 @@ pub(crate) fn filter_zygote(spares: bool) -> Result<(), Missing> {
 /// `own_root` says that it sees no files but those of its jail.
 pub(crate) fn filter_child(own_root: bool) -> Result<(), String> {
     let install = || -> Built<()> {
+        if !own_root {
+            apply_filter(&build(ignored_in_children()?, SeccompAction::Allow, SeccompAction::Errno(0))?)?;
+        }
         apply_filter(&build(
             denied_to_children(own_root)?,
             SeccompAction::Allow,
@@ -170,9 +173,9 @@ fn allowed_calls() -> Built<Rules> {
 fn denied_to_children(own_root: bool) -> Built<Rules> {
     let mut rules = plain(ZYGOTE);
     if !own_root {
-        rules.extend(plain(ATTRIBUTES));
+        rules.insert(libc::SYS_utimensat, vec![Rule::new(vec![when(2, Length::Qword, Is::Eq, 0)?])?]);
         #[cfg(target_arch = "x86_64")]
-        rules.extend(plain(LEGACY_ATTRIBUTES));
+        rules.extend(plain(&[libc::SYS_utime, libc::SYS_utimes]));
     }
     rules.insert(libc::SYS_ioctl, one_of(1, &[PIDFD_GET_MNT_NAMESPACE as i64])?);
     let own = u64::from(std::process::id());
@@ -205,6 +208,17 @@ fn denied_to_children(own_root: bool) -> Built<Rules> {
     Ok(rules)
 }
 
+/// Modes and times of files. Landlock does not hold these back, so that without a root of its own a program could change
+/// them for every file of its user. They do nothing and are no error, as on a file system that has no modes: what copies a
+/// file goes on to set them. Times of now are an error, which `touch` takes as a file that is not there yet.
+fn ignored_in_children() -> Built<Rules> {
+    let mut rules = plain(&[libc::SYS_fchmod, libc::SYS_fchmodat]);
+    #[cfg(target_arch = "x86_64")]
+    rules.extend(plain(&[libc::SYS_chmod]));
+    rules.insert(libc::SYS_utimensat, vec![Rule::new(vec![when(2, Length::Qword, Is::Ne, 0)?])?]);
+    Ok(rules)
+}
+
 /// What only the zygote and the way into the jail need.
 const ZYGOTE: &[i64] = &[
     libc::SYS_mount,
@@ -225,12 +239,6 @@ const ZYGOTE: &[i64] = &[
     libc::SYS_prctl,
     libc::SYS_prlimit64,
 ];
-
-/// Modes and times of files. Landlock does not hold these back, so that without a root of its own a program could change
-/// them for every file of its user.
-const ATTRIBUTES: &[i64] = &[libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_utimensat];
-#[cfg(target_arch = "x86_64")]
-const LEGACY_ATTRIBUTES: &[i64] = &[libc::SYS_chmod, libc::SYS_utime, libc::SYS_utimes];
 
 /// Files below what Landlock and the mounts leave. No links, devices, owners, contents of extended
 /// attributes.

@@ -24,6 +24,19 @@ shutil.copy("a", "c")
 assert os.stat("b").st_mtime == 10**9
 shutil.make_archive("all", "zip", ".")
 print("works")
+#: copies of files
+import pathlib
+import shutil
+open("a", "w").write("a")
+shutil.copy("a", "b")
+shutil.copy2("a", "c")
+os.mkdir("from")
+shutil.copy("a", "from/a")
+shutil.copytree("from", "to")
+pathlib.Path("to/a").touch()
+pathlib.Path("to/new").touch()
+assert open("b").read() == open("c").read() == open("to/a").read() == "a" and os.path.exists("to/new")
+print("works")
 #: archives
 import gzip
 import tarfile

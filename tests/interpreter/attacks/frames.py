@@ -42,7 +42,7 @@ time.sleep(5)
 #: a frame just above the limit | the host makes room for it | ends=crashed
 send(17, b"", length=64 * 1024 * 1024 + 1)
 time.sleep(5)
-#: a frame that is cut off by silence | the host waits for ever | ends=limit wall=0.5
+#: a frame that is cut off by silence | the host waits for ever | ends=crashed wall=0.5
 send(17, b'{"text": "', length=100)
 time.sleep(50)
 #: a frame that is cut off by the end | the host takes a half | ends=crashed

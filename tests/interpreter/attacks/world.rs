@@ -139,8 +139,8 @@ impl World {
         let mut folders = vec![self.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {
             found.push(describe(&folder));
-            for entry in std::fs::read_dir(&folder).unwrap() {
-                let path = entry.unwrap().path();
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
                 if path.is_dir() { folders.push(path) } else { found.push(describe(&path)) }
             }
         }
@@ -179,11 +179,13 @@ impl Drop for World {
     fn drop(&mut self) {
         let _ = self.bystander.kill();
         let _ = self.bystander.wait();
+        // So that it can be removed whatever an attack did to it.
+        let _ = std::fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o755));
     }
 }
 
 fn describe(path: &Path) -> String {
-    let of = std::fs::symlink_metadata(path).unwrap();
+    let Ok(of) = std::fs::symlink_metadata(path) else { return format!("{} is gone", path.display()) };
     let text = if of.is_file() { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };
     let times = (of.mtime_nsec(), of.mtime(), of.ctime_nsec(), of.ctime());
     format!("{} {:o} {}:{} {} {times:?} {text:?}", path.display(), of.mode(), of.uid(), of.gid(), of.size())

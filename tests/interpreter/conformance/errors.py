@@ -73,8 +73,9 @@ except AssertionError as error:
 print(mean([1, 2]), __debug__)
 #: messages of common mistakes
 import math
-mistakes = [lambda: undefined, lambda: "a" + 1, lambda: None.x, lambda: [1][1.5], lambda: len(5), lambda: "abc".nothing(), lambda: int([]),
-            lambda: math.sqrt(-1), lambda: {}[()], lambda: (1)(), lambda: next(iter([])), lambda: [].index(1), lambda: sorted([1, "a"]), lambda: float("x"),
+items, number = [1], 1
+mistakes = [lambda: undefined, lambda: "a" + 1, lambda: None.x, lambda: items[1.5], lambda: len(5), lambda: "abc".nothing(), lambda: int([]),
+            lambda: math.sqrt(-1), lambda: {}[()], lambda: number(), lambda: next(iter([])), lambda: [].index(1), lambda: sorted([1, "a"]), lambda: float("x"),
             lambda: chr(-1), lambda: "x".join([1]), lambda: max([]), lambda: open("/nowhere/at/all"), lambda: 5 in 5, lambda: bytes([300]), lambda: setattr(5, "x", 1)]
 for mistake in mistakes:
     try:

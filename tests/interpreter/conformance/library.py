@@ -8,6 +8,8 @@ digest.update(b"b")
 print(digest.hexdigest()[:16], digest.digest_size, hmac.new(b"key", b"message", hashlib.sha256).hexdigest()[:16], hmac.compare_digest("a", "a"), "sha256" in hashlib.algorithms_guaranteed)
 #: keys from passwords
 import hashlib
+import warnings
+warnings.simplefilter("ignore")
 print(hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 1000).hex())
 #: unique ids and secrets
 import secrets
@@ -28,10 +30,13 @@ commands = parser.add_mutually_exclusive_group()
 commands.add_argument("--one", action="append")
 print(parser.parse_args(["x", "-n", "5", "--flag", "--one", "a", "--one", "b"]))
 print(parser.format_usage().strip())
+import contextlib
+import io
 try:
-    parser.parse_args(["x", "-n", "five"])
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        parser.parse_args(["x", "-n", "five"])
 except SystemExit as error:
-    print("exit", error.code)
+    print("exit", error.code, said.getvalue().splitlines()[-1])
 #: syntax trees
 import ast
 tree = ast.parse("x = [i ** 2 for i in range(3) if i]\ndef f(a, b=1): return a + b")
