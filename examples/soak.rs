@@ -2,10 +2,11 @@
 //! outside, and then looks for what is left. `cargo run --release --example soak [ROUNDS] [full|reduced] [SEED]`; default
 //! 20,000 rounds in `full`. It ends with an error if anything grew.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -65,6 +66,8 @@ struct Counts {
     dropped: AtomicU64,
     killed: AtomicU64,
     failed: AtomicU64,
+    /// Why rounds were not run, each reason once.
+    reasons: Mutex<BTreeSet<String>>,
 }
 
 /// What may not grow.
@@ -102,7 +105,7 @@ pub async fn soak(config: Config, rounds: u64, seed: u64) -> Result<String, Fail
     let count = |one: &AtomicU64| one.load(Ordering::Relaxed);
     let report = format!(
         "{rounds} rounds ({}) in {:.0} s: {} returned, {} raised, {} limits, {} crashed, {} cancelled, {} dropped, {} processes \
-         killed from outside, {} not run\nbefore {before:?}\nafter  {after:?}",
+         killed from outside, {} not run {:?}\nbefore {before:?}\nafter  {after:?}",
         config.isolation.as_str(),
         begun.elapsed().as_secs_f64(),
         count(&counts.returned),
@@ -113,6 +116,7 @@ pub async fn soak(config: Config, rounds: u64, seed: u64) -> Result<String, Fail
         count(&counts.dropped),
         count(&counts.killed),
         count(&counts.failed),
+        counts.reasons.lock().unwrap_or_else(PoisonError::into_inner),
     );
     if let Some((what, _)) = grown.iter().find(|(_, grown)| *grown) {
         return Err(format!("{what} grew\n{report}").into());
@@ -206,7 +210,10 @@ async fn one(interpreter: &Interpreter, chance: u64, counts: &Counts) {
         other => run.source = sources[other as usize % sources.len()].to_owned(),
     }
     let counted = match interpreter.run(run, Arc::new(Answers), cancel).await {
-        Err(_) => &counts.failed,
+        Err(error) => {
+            counts.reasons.lock().unwrap_or_else(PoisonError::into_inner).insert(error.to_string());
+            &counts.failed
+        }
         Ok(finished) => match finished.ending {
             Ending::Returned { .. } => &counts.returned,
             Ending::Raised { .. } => &counts.raised,

@@ -211,6 +211,10 @@ impl Zygote {
             let _ = reap(&child);
             let _ = child.scratch.remove();
         }
+        for pid in self.sweepers {
+            // SAFETY: a child that is not reaped yet; no status is asked for. Two cannot sweep the same folder.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+        }
         if self.folders.mounted.is_none() {
             let _ = jail::sweep(&self.folders.scratch);
         }
