@@ -77,6 +77,8 @@ impl<'a> Attack<'a> {
 async fn wrongs(attacks: &[Attack<'_>]) -> Vec<String> {
     let config = config();
     let reduced = config.isolation != Level::Full;
+    let is_root = nix::unistd::geteuid().is_root();
+    let mut most_scratch = 0;
     let sampler = Sampler::start();
     let mut world = World::new(config.uid);
     let interpreter = start().await;
@@ -120,9 +122,10 @@ async fn wrongs(attacks: &[Attack<'_>]) -> Vec<String> {
         }
         // Besides: the zygote, its outer process, spares.
         let most_tasks = attack.value("tasks").unwrap_or(64);
-        if peak.tasks > most_tasks && !(reduced && !nix::unistd::geteuid().is_root()) {
+        if peak.tasks > most_tasks && (!reduced || is_root) {
             wrong(format!("{} tasks, more than {most_tasks}", peak.tasks));
         }
+        most_scratch = most_scratch.max(peak.scratch_bytes);
         if !reduced && peak.scratch_bytes > limits.scratch_mib * 1024 * 1024 {
             wrong(format!("{} bytes in the scratch", peak.scratch_bytes));
         }
@@ -136,6 +139,9 @@ async fn wrongs(attacks: &[Attack<'_>]) -> Vec<String> {
                 wrong(format!("afterwards a round finds\n{seen}and not\n{usual}"));
             }
         }
+    }
+    if is_root && attacks.iter().any(|attack| attack.value::<u64>("scratch").is_some()) && most_scratch == 0 {
+        wrongs.push("the sampler saw no scratch".to_owned());
     }
     wrongs
 }

@@ -86,7 +86,7 @@ impl Folders {
     /// everybody's, e.g. `/tmp`, and shared with zygotes that this one cannot see.
     pub(crate) fn unmounted(readable: Vec<PathBuf>, parent: &Path) -> io::Result<Self> {
         for entry in fs::read_dir(parent)?.flatten() {
-            if entry.file_name().to_str().is_some_and(|name| is_own_name(name)) {
+            if entry.file_name().to_str().is_some_and(is_own_name) {
                 // What cannot be locked or removed is in use, or another user's.
                 let _ = lock(&entry.path(), FlockArg::LockExclusiveNonblock).and_then(|_held| sweep(&entry.path()));
             }
