@@ -2,6 +2,7 @@
 # make test         all tests, the fast ones first
 # make eval         the evaluation tasks with the local model (long);  make eval EVAL="--encoding chat --task last-commit"
 # make bench        what is measured
+# make soak         20,000 rounds with random kills (an hour);  make soak SOAK="2000 reduced" for less
 # make setup        only what the others would install
 # make install      the release build into ~/.cargo/bin
 
@@ -10,9 +11,10 @@ override ASK := $(value ASK)
 export ASK
 EVAL ?=
 FIMBLE := target/debug/fimble
-SLOW := binary(llm_local) | binary(real_model)
+SLOW := binary(llm_local) | binary(real_model) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
+SOAK ?=
 
-.PHONY: setup build chat test fast slow eval bench install
+.PHONY: setup build chat test fast slow eval bench soak install
 
 setup:
 	@scripts/setup
@@ -39,7 +41,7 @@ fast: setup
 	cargo nextest run --workspace --no-fail-fast -E 'not ($(SLOW))'
 
 slow: fast
-	@echo "rust: tests with the real model server"
+	@echo "rust: slow tests, some with the real model server"
 	@$(FIMBLE) model pull
 	cargo nextest run --workspace --no-fail-fast -E '$(SLOW)'
 
@@ -49,6 +51,9 @@ eval: build
 bench: setup
 	cargo run --release --example round
 	cargo run --release --example store_speed
+
+soak: setup
+	cargo run --release --example soak $(SOAK)
 
 install: setup
 	cargo install --locked --path .

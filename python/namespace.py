@@ -97,8 +97,10 @@ def _bring(variable, names, sources, namespace, restored, last=False):
 
 
 def begin(proxies, calls, own_builtins):
-    """A new namespace with the toolkits in it."""
-    namespace = {"__name__": "__main__", "__builtins__": own_builtins, "__doc__": None}
+    """A new namespace with the toolkits in it: that of the module `__main__`, where `pickle` and `typing` look for names."""
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    namespace = main.__dict__
+    namespace["__builtins__"] = own_builtins
     for name in proxies:
         namespace[name] = Toolkit(calls, name)
     return namespace

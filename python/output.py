@@ -128,6 +128,7 @@ class Input(io.TextIOBase):
         return ""
 
 
-def no_input(_prompt="", /):
+def no_input(prompt="", /):
     """What `input` is."""
+    print(prompt, end="")
     raise EOFError("a program has no input; take the value from a variable, or ask the user with a message")

@@ -84,7 +84,6 @@ class Round:
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self._output
         sys.stdin = sys.__stdin__ = Input()
         warnings.showwarning = self._warned
-        sys.modules["__main__"].__dict__.pop("__file__", None)
         self._namespace = begin(self._run["proxies"], self._calls, own_builtins)
         ending = self._perform()
         captured = self._look_back()
@@ -293,7 +292,8 @@ total
 def rehearse():
     """Plays a round without a host and leaves no trace of it."""
     kept = sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__
-    builtins, show, limit = sys.modules["builtins"], warnings.showwarning, sys.getrecursionlimit()
+    modules = {name: sys.modules[name] for name in ("builtins", "__main__")}
+    show, limit = warnings.showwarning, sys.getrecursionlimit()
     stage = _Stage()
     collecting = gc.isenabled()
     try:
@@ -309,7 +309,8 @@ def rehearse():
         }).play()  # fmt: skip
     finally:
         sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__ = kept
-        sys.modules["builtins"], warnings.showwarning = builtins, show
+        sys.modules.update(modules)
+        warnings.showwarning = show
         sys.setrecursionlimit(limit)
         if collecting:
             gc.enable()

@@ -7,6 +7,7 @@ reply is then read in place. It does not know what a statement leaves behind.
 
 import ast
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import types
@@ -76,28 +77,42 @@ class Driver:
         """Leaves nothing set."""
 
 
-class ProgramLoop(asyncio.SelectorEventLoop):
-    """An event loop that counts as the running one also while it stands still."""
+@contextlib.contextmanager
+def _standing_still():
+    """Lets another loop run while the program's own one stands still."""
+    loop = _get_running()
+    stands_still = type(loop) is ProgramLoop and not loop.is_running()
+    if stands_still:
+        _set_running(None)
+    try:
+        yield
+    finally:
+        if stands_still:
+            _set_running(loop)
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop that a program makes."""
 
     def run_forever(self):
-        stands_still = _get_running() is self and not self.is_running()
-        if stands_still:
-            _set_running(None)
-        try:
+        with _standing_still():
             super().run_forever()
-        finally:
-            if stands_still:
-                _set_running(self)
 
     def run_until_complete(self, future):
-        stands_still = _get_running() is self and not self.is_running()
-        if stands_still:
-            _set_running(None)
-        try:
+        with _standing_still():
             return super().run_until_complete(future)
-        finally:
-            if stands_still:
-                _set_running(self)
+
+
+class ProgramLoop(Loop):
+    """The event loop that counts as the running one also while it stands still."""
+
+
+class Runner(asyncio.Runner):
+    """What `asyncio.Runner` is."""
+
+    def run(self, coro, *, context=None):
+        with _standing_still():
+            return super().run(coro, context=context)
 
 
 class LoopDriver(Driver):
@@ -111,6 +126,8 @@ class LoopDriver(Driver):
         asyncio.set_event_loop(self._loop)
         asyncio.run = self._run_main
         asyncio.runners.run = self._run_main
+        asyncio.Runner = asyncio.runners.Runner = Runner
+        asyncio.new_event_loop = asyncio.events.new_event_loop = Loop
         _set_running(self._loop)
 
     def run(self, statement, namespace):

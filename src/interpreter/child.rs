@@ -67,7 +67,7 @@ fn close(confinement: &Confinement, readable: &[PathBuf], scratch: &Path, bounds
     if let Some(version) = confinement.landlock {
         jail::confine_files(version, readable, scratch).map_err(|error| format!("landlock: {error}"))?;
     }
-    jail::filter_child().map_err(|error| format!("seccomp: {error}"))
+    jail::filter_child(confinement.level == Level::Full).map_err(|error| format!("seccomp: {error}"))
 }
 
 /// Tells the host that the jail could not be closed.

@@ -40,6 +40,8 @@ pub(super) struct Start {
     pub python_home: Option<PathBuf>,
     /// Where scratch folders are made when they cannot be mounted.
     pub scratch_folder: PathBuf,
+    /// See [`Config::spares_deadly_calls`](super::Config::spares_deadly_calls).
+    pub spares_deadly_calls: bool,
 }
 
 /// What the kernel holds a child to.

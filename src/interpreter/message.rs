@@ -82,9 +82,31 @@ struct Call {
     ordinal: u32,
 }
 
+/// The most values of one body. In memory a value takes up to fifty times its bytes as JSON.
+const VALUES: usize = 1_000_000;
+
 /// Reads a body; the error says what was wrong with it.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    // Each value takes two bytes at least, its separator included.
+    if body.len() / 2 > VALUES && count_values(body) > VALUES {
+        return Err(format!("a message of more than {VALUES} values"));
+    }
     serde_json::from_slice(body).map_err(|error| format!("a malformed message: {error}"))
+}
+
+/// How many values a JSON text has at most: what opens or separates them outside of strings.
+fn count_values(body: &[u8]) -> usize {
+    let (mut count, mut in_text, mut escaped) = (1, false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' | b':' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Reads the body of [`frame::CALL`].
@@ -121,4 +143,19 @@ pub(super) fn write_answer(id: u64, result: Result<Value, ToolError>, frame_byte
     }
     let failure = Failure { id, kind: error.kind, message, hint: error.hint.as_deref() };
     (frame::ERROR, serde_json::to_vec(&failure).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_one_value_and_a_list_has_many() {
+        assert_eq!(count_values(br#"{"a, [": [1, "\",{\"", []]}"#), 6);
+        let text = serde_json::to_vec(&serde_json::json!({ "text": ",".repeat(2 * VALUES + 2) })).unwrap();
+        assert_eq!(read::<Printed>(&text).map(|printed| printed.text.len()), Ok(2 * VALUES + 2));
+        let list = format!("[{}0]", "0,".repeat(VALUES));
+        let told = read::<Vec<u8>>(list.as_bytes()).unwrap_err();
+        assert_eq!(told, "a message of more than 1000000 values");
+    }
 }

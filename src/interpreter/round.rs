@@ -23,8 +23,12 @@ use super::spawn::Child;
 use super::wire::{Frame, Incoming};
 use super::{Error, Finished, Host, HostCall, Run, Usage, frame};
 
-/// How long a program has to come to its end after a limit, and its process after its final frame.
+/// How long a program has to come to its end after a limit.
 const GRACE: Duration = Duration::from_millis(200);
+
+/// How long a process has to end after its final frame. It does at once; but on a machine that is busy with other things,
+/// what the program did would be lost.
+const EXIT: Duration = Duration::from_secs(3);
 
 /// How long the zygote has to report a killed child. It frees its memory first, which may be much.
 const REAP: Duration = Duration::from_secs(5);
@@ -359,7 +363,8 @@ impl Round<'_> {
     /// A child that closed its socket, or said its last word, has a moment to end.
     async fn wait_for_exit(&mut self) -> Option<Exit> {
         let by_itself = self.stop.is_none() || self.done.is_some();
-        if by_itself && let Ok(exit) = timeout(GRACE, self.child.ended()).await {
+        let within = if self.stop.is_none() && self.done.is_some() { EXIT } else { GRACE };
+        if by_itself && let Ok(exit) = timeout(within, self.child.ended()).await {
             return exit;
         }
         self.child.signal(libc::SIGKILL);

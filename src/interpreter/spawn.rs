@@ -85,6 +85,7 @@ impl Zygote {
             uid: config.uid,
             python_home: config.python_home.clone(),
             scratch_folder: config.scratch_folder.clone(),
+            spares_deadly_calls: config.spares_deadly_calls,
         };
         let opening = async {
             tell(&control, &Command::Start(start), None).await?;

@@ -59,7 +59,8 @@ fn serve() -> i32 {
     };
     let Ok(Some((Command::Start(start), _))) = receive::<Command>(control.as_fd()) else { return 1 };
     match prepare(&start) {
-        Ok(Prepared::Outer(code)) => code,
+        // Not returned: the socket was closed there, and must not be closed again.
+        Ok(Prepared::Outer(code)) => exit(code),
         Ok(Prepared::Zygote(zygote)) => python::attached(|| zygote.serve(&control)),
         Err(refusal) => {
             let report = match refusal {
@@ -160,27 +161,27 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
             jail::change_root(outermost(readable))?
         }
         Level::Reduced | Level::None => {
-            let scratch = start.scratch_folder.join(format!("fimble-{}", std::process::id()));
-            make_private(&scratch).map_err(|error| Refusal::Other {
-                reason: format!("{}: {error}", scratch.display()),
+            let parent = &start.scratch_folder;
+            Folders::unmounted(outermost(readable), parent).map_err(|error| Refusal::Other {
+                reason: format!("{}: {error}", parent.display()),
                 hint: "set `interpreter.scratch_folder` to a folder that every user may write",
-            })?;
-            Folders { readable: outermost(readable), scratch, mounted: false }
+            })?
         }
     };
     jail::ignore_deadly_signals()?;
     jail::forbid_inspection()?;
     if start.level != Level::None {
-        jail::filter_zygote()?;
+        jail::filter_zygote(start.spares_deadly_calls)?;
         layers.push("seccomp".to_owned());
     }
     if let Some(version) = landlock {
         layers.push(format!("landlock {version}"));
     }
     layers.push("limits".to_owned());
-    let confinement =
-        Confinement { level: start.level, landlock, own_user: layers.iter().any(|layer| layer == "namespaces") };
-    Ok(Prepared::Zygote(Zygote { layers, folders, confinement, children: Vec::new() }))
+    // Nobody else's processes are counted in a user namespace of its own, nor for a user id that belongs to no account.
+    let own_user = layers.iter().any(|layer| layer == "namespaces" || layer == "user");
+    let confinement = Confinement { level: start.level, landlock, own_user };
+    Ok(Prepared::Zygote(Zygote { layers, folders, confinement, children: Vec::new(), sweepers: Vec::new() }))
 }
 
 struct Zygote {
@@ -188,6 +189,8 @@ struct Zygote {
     folders: Folders,
     confinement: Confinement,
     children: Vec<Child>,
+    /// Processes that remove what rounds left behind.
+    sweepers: Vec<libc::pid_t>,
 }
 
 impl Zygote {
@@ -208,7 +211,11 @@ impl Zygote {
             let _ = reap(&child);
             let _ = child.scratch.remove();
         }
-        if !self.folders.mounted {
+        for pid in self.sweepers {
+            // SAFETY: a child that is not reaped yet; no status is asked for. Two cannot sweep the same folder.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+        }
+        if self.folders.mounted.is_none() {
             let _ = jail::sweep(&self.folders.scratch);
         }
         code
@@ -222,14 +229,18 @@ impl Zygote {
             Err(nix::errno::Errno::EINTR) => return Ok(true),
             result => result?,
         };
+        // SAFETY: each is a child that is not reaped yet; no status is asked for.
+        self.sweepers.retain(|&pid| unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == 0);
         let ready: Vec<bool> = polled.iter().map(|polled| polled.any().unwrap_or(true)).collect();
         for index in (0..self.children.len()).rev() {
             if ready.get(index + 1) == Some(&true) {
                 let child = self.children.swap_remove(index);
                 let exit = reap(&child)?;
                 send(control.as_fd(), &Report::Ended { round: child.round, exit }, None)?;
-                // Unmounting takes long, and nobody waits for it. What cannot be removed is left.
-                let _ = child.scratch.remove();
+                // Nobody waits for it. What cannot be removed is left.
+                if let Ok(Some(sweeper)) = child.scratch.remove() {
+                    self.sweepers.push(sweeper);
+                }
             }
         }
         if ready.first() == Some(&true) {
@@ -254,9 +265,14 @@ impl Zygote {
 
     fn fork(&mut self, round: u64, bounds: &Bounds, socket: OwnedFd) -> io::Result<()> {
         let scratch = Scratch::make(&self.folders, round, bounds.scratch_mib)?;
-        let pid = match python::fork() {
+        let forked = match python::fork() {
             Ok(Forked::Child) => child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, &socket),
-            Ok(Forked::Parent(pid)) => pid,
+            Ok(Forked::Parent(pid)) => Ok(pid),
+            Err(error) => Err(error),
+        };
+        let left = Scratch::leave(&self.folders);
+        let pid = match forked {
+            Ok(pid) => pid,
             Err(error) => {
                 let _ = scratch.remove();
                 return Err(error);
@@ -274,7 +290,7 @@ impl Zygote {
             OwnedFd::from_raw_fd(pidfd as i32)
         };
         self.children.push(Child { round, pid, pidfd, scratch });
-        Ok(())
+        left
     }
 }
 
@@ -325,9 +341,4 @@ fn threads() -> Option<usize> {
 fn outermost(folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let all = folders.clone();
     folders.into_iter().filter(|folder| !all.iter().any(|other| other != folder && folder.starts_with(other))).collect()
-}
-
-fn make_private(folder: &std::path::Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().mode(0o700).create(folder)
 }

@@ -10,7 +10,7 @@ fn descriptors() -> usize {
 }
 
 /// Processes that have this process as an ancestor.
-fn descendants() -> Vec<u32> {
+pub fn descendants() -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };

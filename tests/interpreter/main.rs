@@ -3,10 +3,12 @@
 
 mod attacks;
 mod calls;
+mod conformance;
 mod last_words;
 mod life;
 mod limits;
 mod programs;
+mod soak;
 mod users;
 
 use std::path::PathBuf;
@@ -84,9 +86,11 @@ fn config() -> Config {
     let executable = std::env::var_os("FIMBLE_TEST_EXECUTABLE").map_or(built, PathBuf::from);
     let isolation = match std::env::var("FIMBLE_TEST_ISOLATION").as_deref() {
         Ok("reduced") => Level::Reduced,
+        Ok("none") => Level::None,
         _ => Level::Full,
     };
-    Config { executable: Some(executable), isolation, ..Config::default() }
+    let spares_deadly_calls = std::env::var_os("FIMBLE_TEST_SPARES").is_some();
+    Config { executable: Some(executable), isolation, spares_deadly_calls, ..Config::default() }
 }
 
 fn limits() -> Limits {

@@ -35,38 +35,63 @@ fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-#[test]
-fn an_ordinary_user_gets_the_same_jail() {
+/// What is run again.
+const AGAIN: &[&str] = &["attacks::", "limits::memory", "programs::"];
+
+/// Tests run as root run them again as somebody; those of an ordinary user do so anyway.
+fn ordinary(command: &mut Command) {
     if is_root() {
-        again(
-            |command| {
-                command.uid(ORDINARY).gid(ORDINARY);
-            },
-            &["attacks::", "limits::memory", "programs::"],
-        );
+        command.uid(ORDINARY).gid(ORDINARY);
     }
 }
 
 #[test]
-fn a_reduced_jail_refuses_the_same_as_root() {
+fn attacks_fail_as_an_ordinary_user() {
+    if is_root() {
+        again(ordinary, AGAIN);
+    }
+}
+
+#[test]
+fn attacks_fail_in_a_reduced_jail() {
     again(
         |command| {
             command.env("FIMBLE_TEST_ISOLATION", "reduced");
         },
-        &["attacks::", "limits::memory", "programs::"],
+        AGAIN,
     );
 }
 
 #[test]
-fn a_reduced_jail_refuses_the_same_as_an_ordinary_user() {
+fn attacks_fail_in_a_reduced_jail_as_an_ordinary_user() {
     if is_root() {
         again(
             |command| {
-                command.env("FIMBLE_TEST_ISOLATION", "reduced").uid(ORDINARY).gid(ORDINARY);
+                ordinary(command.env("FIMBLE_TEST_ISOLATION", "reduced"));
             },
-            &["attacks::", "limits::memory", "programs::"],
+            AGAIN,
         );
     }
+}
+
+#[test]
+fn attacks_fail_with_refusals_in_place_of_kills() {
+    again(
+        |command| {
+            command.env("FIMBLE_TEST_SPARES", "1");
+        },
+        &["attacks::"],
+    );
+}
+
+#[test]
+fn attacks_succeed_without_a_jail() {
+    again(
+        |command| {
+            ordinary(command.env("FIMBLE_TEST_ISOLATION", "none"));
+        },
+        &["attacks::without_a_jail"],
+    );
 }
 
 #[tokio::test]
@@ -84,6 +109,25 @@ async fn the_active_layers_are_told() {
     assert_eq!(output(&interpreter, "import os\nprint(os.path.exists('/proc/self'))").await, "True\n");
 }
 
+/// What `fimble doctor` says of the interpreter.
+fn doctor(isolation: &str) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(config().executable.unwrap());
+    command.arg("doctor").env_clear().env("HOME", home.path()).env("FIMBLE_INTERPRETER__ISOLATION", isolation);
+    let said = String::from_utf8(command.current_dir("/").output().unwrap().stdout).unwrap();
+    let start = said.find("interpreter: ").unwrap_or_else(|| panic!("{said}"));
+    said[start..].lines().take(3).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_doctor_names_the_active_layers() {
+    let said = doctor("full");
+    assert!(said.contains("isolation full ("), "{said}");
+    assert!(said.contains("namespaces, root, seccomp, landlock "), "{said}");
+    let said = doctor("reduced");
+    assert!(said.contains("isolation reduced (") && !said.contains("namespaces"), "{said}");
+}
+
 /// A process that may make no user namespaces, as in many containers.
 #[test]
 fn a_missing_layer_is_named_and_nothing_runs() {
@@ -97,6 +141,10 @@ fn a_missing_layer_is_named_and_nothing_runs() {
         return;
     }
     forbid_namespaces();
+    let said = doctor("full");
+    assert!(said.contains("the interpreter's jail is not complete: layer `namespaces`"), "{said}");
+    assert!(said.contains("set `interpreter.isolation = \"reduced\"`"), "{said}");
+    assert!(doctor("reduced").contains("isolation reduced ("));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         match Interpreter::start(&config()).await.unwrap_err() {

@@ -65,7 +65,7 @@ class Statements(unittest.TestCase):
             input("name?")
             """)
         )
-        self.assertEqual(played.output, "[1] b 1 2024-01-02\n")
+        self.assertEqual(played.output, "[1] b 1 2024-01-02\nname?")
         self.assertEqual((played.ending["exception"], played.contents), ("EOFError", {}))
 
     def test_future_imports_hold_for_later_statements(self):

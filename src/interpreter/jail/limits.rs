@@ -11,7 +11,8 @@ const MIB: u64 = 1024 * 1024;
 /// Seconds between the CPU limit's signal, which the program may answer, and the kernel's kill.
 const CPU_GRACE_S: u64 = 1;
 
-/// Threads of all children of a zygote together. The kernel counts them per user and user namespace.
+/// Threads of all children of a zygote together, or without namespaces of all zygotes: the kernel counts them per user and
+/// user namespace. What is above it still runs; only new ones are refused, and to children alone.
 const THREADS: u64 = 512;
 
 /// Holds this process to its bounds for good. `own_user` says that nobody else's processes count as its own.

@@ -10,6 +10,7 @@ use seccompiler::{
 };
 
 use super::Missing;
+use super::root::PIDFD_GET_MNT_NAMESPACE;
 
 type Rules = BTreeMap<i64, Vec<Rule>>;
 type Built<T> = Result<T, seccompiler::Error>;
@@ -17,10 +18,13 @@ type Built<T> = Result<T, seccompiler::Error>;
 const HINT: &str = "use a kernel with seccomp filters on x86_64 or aarch64, or set `interpreter.isolation = \"none\"` for programs \
      that you trust";
 
-/// Confines this process and all it will fork to the long list.
-pub(crate) fn filter_zygote() -> Result<(), Missing> {
+/// Confines this process and all it will fork to the long list. With `spares`, what kills is only refused: the first deadly
+/// call of an attack hides those after it, so its tests are run both ways.
+pub(crate) fn filter_zygote(spares: bool) -> Result<(), Missing> {
     let install = || -> Built<()> {
-        apply_filter(&build(deadly_calls(), SeccompAction::Allow, SeccompAction::KillProcess)?)?;
+        if !spares {
+            apply_filter(&build(deadly_calls(), SeccompAction::Allow, SeccompAction::KillProcess)?)?;
+        }
         apply_filter(&build(allowed_calls()?, SeccompAction::Errno(libc::EPERM as u32), SeccompAction::Allow)?)?;
         // The last filter wins among errors: these two must look unknown, or glibc does not fall back.
         let unknown = plain(&[libc::SYS_clone3, libc::SYS_openat2]);
@@ -30,9 +34,17 @@ pub(crate) fn filter_zygote() -> Result<(), Missing> {
 }
 
 /// Takes away from this child what the zygote's list allows. The last layer: it forbids the calls that make the others.
-pub(crate) fn filter_child() -> Result<(), String> {
+/// `own_root` says that it sees no files but those of its jail.
+pub(crate) fn filter_child(own_root: bool) -> Result<(), String> {
     let install = || -> Built<()> {
-        apply_filter(&build(denied_to_children()?, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))?)
+        if !own_root {
+            apply_filter(&build(ignored_in_children()?, SeccompAction::Allow, SeccompAction::Errno(0))?)?;
+        }
+        apply_filter(&build(
+            denied_to_children(own_root)?,
+            SeccompAction::Allow,
+            SeccompAction::Errno(libc::EPERM as u32),
+        )?)
     };
     install().map_err(|error| error.to_string())
 }
@@ -102,13 +114,15 @@ fn allowed_calls() -> Built<Rules> {
         libc::SYS_clone,
         vec![Rule::new(vec![when(0, Length::Qword, Is::MaskedEq(u64::from(namespaces)), 0)?])?],
     );
-    // No new code, and no shared anonymous memory, which RLIMIT_DATA does not count.
+    // No new code, and no shared anonymous memory or second stacks, which RLIMIT_DATA does not count, nor the machine's
+    // huge pages.
     let executable = Is::MaskedEq(libc::PROT_EXEC as u64);
     let mut mappings = Vec::new();
     for flag in [libc::MAP_SHARED, libc::MAP_ANONYMOUS] {
+        let never = flag | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
         mappings.push(Rule::new(vec![
             when(2, Length::Dword, executable.clone(), 0)?,
-            when(3, Length::Dword, Is::MaskedEq(flag as u64), 0)?,
+            when(3, Length::Dword, Is::MaskedEq(never as u64), 0)?,
         ])?);
     }
     rules.insert(libc::SYS_mmap, mappings);
@@ -123,6 +137,13 @@ fn allowed_calls() -> Built<Rules> {
         ])?],
     );
     rules.insert(libc::SYS_sendto, vec![Rule::new(vec![when(4, Length::Qword, Is::Eq, 0)?])?]);
+    // What a socket is, and not who holds its other end.
+    let options = [libc::SO_TYPE, libc::SO_ERROR, libc::SO_DOMAIN, libc::SO_PROTOCOL, libc::SO_SNDBUF, libc::SO_RCVBUF];
+    rules.insert(libc::SYS_getsockopt, one_of(2, &options.map(i64::from))?);
+    // The zygote gives each round mounts of its own.
+    for (call, flags) in [(libc::SYS_unshare, 0), (libc::SYS_setns, 1)] {
+        rules.insert(call, one_of(flags, &[i64::from(libc::CLONE_NEWNS)])?);
+    }
     let fcntl = [
         libc::F_DUPFD,
         libc::F_DUPFD_CLOEXEC,
@@ -135,14 +156,28 @@ fn allowed_calls() -> Built<Rules> {
         libc::F_SETLKW,
     ];
     rules.insert(libc::SYS_fcntl, one_of(1, &fcntl.map(i64::from))?);
-    let ioctl = [libc::TCGETS, libc::TIOCGWINSZ, libc::FIONREAD, libc::FIONBIO, libc::FIOCLEX, libc::FIONCLEX];
+    let ioctl = [
+        libc::TCGETS,
+        libc::TIOCGWINSZ,
+        libc::FIONREAD,
+        libc::FIONBIO,
+        libc::FIOCLEX,
+        libc::FIONCLEX,
+        PIDFD_GET_MNT_NAMESPACE,
+    ];
     rules.insert(libc::SYS_ioctl, one_of(1, &ioctl.map(|value| value as i64))?);
     Ok(rules)
 }
 
 /// The short list.
-fn denied_to_children() -> Built<Rules> {
+fn denied_to_children(own_root: bool) -> Built<Rules> {
     let mut rules = plain(ZYGOTE);
+    if !own_root {
+        rules.insert(libc::SYS_utimensat, vec![Rule::new(vec![when(2, Length::Qword, Is::Eq, 0)?])?]);
+        #[cfg(target_arch = "x86_64")]
+        rules.extend(plain(&[libc::SYS_utime, libc::SYS_utimes]));
+    }
+    rules.insert(libc::SYS_ioctl, one_of(1, &[PIDFD_GET_MNT_NAMESPACE as i64])?);
     let own = u64::from(std::process::id());
     let not_own = || -> Built<Vec<Rule>> { Ok(vec![Rule::new(vec![when(0, Length::Dword, Is::Ne, own)?])?]) };
     rules.insert(libc::SYS_kill, not_own()?);
@@ -173,10 +208,22 @@ fn denied_to_children() -> Built<Rules> {
     Ok(rules)
 }
 
+/// Modes and times of files. Landlock does not hold these back, so that without a root of its own a program could change
+/// them for every file of its user. They do nothing and are no error, as on a file system that has no modes: what copies a
+/// file goes on to set them. Times of now are an error, which `touch` takes as a file that is not there yet.
+fn ignored_in_children() -> Built<Rules> {
+    let mut rules = plain(&[libc::SYS_fchmod, libc::SYS_fchmodat]);
+    #[cfg(target_arch = "x86_64")]
+    rules.extend(plain(&[libc::SYS_chmod]));
+    rules.insert(libc::SYS_utimensat, vec![Rule::new(vec![when(2, Length::Qword, Is::Ne, 0)?])?]);
+    Ok(rules)
+}
+
 /// What only the zygote and the way into the jail need.
 const ZYGOTE: &[i64] = &[
     libc::SYS_mount,
-    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_setns,
     libc::SYS_wait4,
     libc::SYS_waitid,
     libc::SYS_sendmsg,
@@ -193,7 +240,8 @@ const ZYGOTE: &[i64] = &[
     libc::SYS_prlimit64,
 ];
 
-/// Files below what Landlock and the mounts leave. No links, devices, owners, extended attributes to write.
+/// Files below what Landlock and the mounts leave. No links, devices, owners, contents of extended
+/// attributes.
 const FILES: &[i64] = &[
     libc::SYS_openat,
     libc::SYS_close,
@@ -241,16 +289,12 @@ const FILES: &[i64] = &[
     libc::SYS_sendfile,
     libc::SYS_copy_file_range,
     libc::SYS_fadvise64,
-    libc::SYS_getxattr,
-    libc::SYS_lgetxattr,
-    libc::SYS_fgetxattr,
     libc::SYS_listxattr,
     libc::SYS_llistxattr,
     libc::SYS_flistxattr,
     libc::SYS_shutdown,
     libc::SYS_recvfrom,
     libc::SYS_getsockname,
-    libc::SYS_getsockopt,
 ];
 
 /// Memory, threads, time, signals to itself and questions about itself.

@@ -1,0 +1,91 @@
+//! Ordinary programs print in the jail what they print with plain Python: both run the same text, `conformance/*.py`, one
+//! program under each `#:` line. Those with the word `await` await at top level, which plain Python gets as the body of a
+//! coroutine for `asyncio.run`.
+
+use std::process::Command;
+
+use futures_util::StreamExt;
+
+use super::*;
+
+/// The Python that the binary was built with.
+const PYTHON: &str = "/usr/bin/python3";
+
+const FILES: &[(&str, &str)] = &[
+    ("classes", include_str!("conformance/classes.py")),
+    ("concurrency", include_str!("conformance/concurrency.py")),
+    ("dates", include_str!("conformance/dates.py")),
+    ("errors", include_str!("conformance/errors.py")),
+    ("files", include_str!("conformance/files.py")),
+    ("functions", include_str!("conformance/functions.py")),
+    ("iteration", include_str!("conformance/iteration.py")),
+    ("library", include_str!("conformance/library.py")),
+    ("numbers", include_str!("conformance/numbers.py")),
+    ("text", include_str!("conformance/text.py")),
+];
+
+#[derive(Clone)]
+struct Script {
+    title: String,
+    awaits: bool,
+    source: String,
+}
+
+fn scripts() -> Vec<Script> {
+    let mut found = Vec::<Script>::new();
+    for (file, text) in FILES {
+        for line in text.lines() {
+            if let Some(head) = line.strip_prefix("#: ") {
+                let awaits = head.ends_with(" | await");
+                found.push(Script { title: format!("{file}: {head}"), awaits, source: String::new() });
+            } else if let Some(last) = found.last_mut() {
+                last.source.push_str(line);
+                last.source.push('\n');
+            }
+        }
+    }
+    found
+}
+
+/// What plain Python prints, in an empty folder.
+fn plain(script: &Script) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let source = if script.awaits {
+        let body: String = script.source.lines().map(|line| format!("    {line}\n")).collect();
+        format!("async def _main():\n{body}\nimport asyncio\nasyncio.run(_main())\n")
+    } else {
+        script.source.clone()
+    };
+    let file = folder.path().join("program.py");
+    let scratch = folder.path().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    std::fs::write(&file, source).unwrap();
+    let mut command = Command::new(PYTHON);
+    command.args(["-B", "-X", "utf8"]).arg(&file).current_dir(&scratch).stdin(std::process::Stdio::null());
+    let result = command.output().unwrap();
+    assert!(result.status.success(), "{}: {}", script.title, String::from_utf8_lossy(&result.stderr));
+    String::from_utf8(result.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn ordinary_programs_print_what_plain_python_prints() {
+    let scripts = scripts();
+    assert!(scripts.len() >= 200, "{} programs", scripts.len());
+    let interpreter = start().await;
+    let mut different = Vec::new();
+    let played = futures_util::stream::iter(scripts.iter().cloned()).map(|script| {
+        let interpreter = interpreter.clone();
+        async move {
+            let other = script.clone();
+            let expected = tokio::task::spawn_blocking(move || plain(&other));
+            (run(&interpreter, &script.source).await, expected.await.unwrap(), script)
+        }
+    });
+    let mut played = std::pin::pin!(played.buffered(4));
+    while let Some((finished, expected, script)) = played.next().await {
+        if !matches!(finished.ending, Ending::Returned { .. }) || finished.output != expected {
+            different.push(format!("{}: {:?}\n{}and not\n{expected}", script.title, finished.ending, finished.output));
+        }
+    }
+    assert!(different.is_empty(), "{} of {}\n{}", different.len(), scripts.len(), different.join("\n"));
+}
