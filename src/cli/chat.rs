@@ -224,6 +224,7 @@ impl Conversation {
 
     fn switch(&mut self, session: Session) {
         self.events = session.subscribe();
+        open::tell_isolation(&session, &self.agent.interpreter);
         let title = session.record().title.clone();
         let title = if title.is_empty() { "new".to_owned() } else { title };
         self.note(&format!("session {} · {title}", session.record().id));

@@ -58,14 +58,16 @@ async fn check_interpreter(config: &Config) -> Result<String, Failure> {
     };
     let finished = interpreter.run(run, Arc::new(Nobody), CancellationToken::new()).await?;
     let isolation = interpreter.isolation();
-    let layers: Vec<String> = isolation.layers.iter().map(ToString::to_string).collect();
+    let mut layers = isolation.layers.join(", ");
+    if !isolation.missing.is_empty() {
+        layers = format!("{layers}; not there: {}", isolation.missing.join(", "));
+    }
     let took = finished.usage.wall.as_secs_f64() * 1_000.0;
     match finished.ending {
         Ending::Returned { value } => Ok(format!(
-            "CPython {}, isolation {} ({}), a round in {took:.1} ms",
+            "CPython {}, isolation {} ({layers}), a round in {took:.1} ms",
             value.unwrap_or_default().trim_matches('\''),
             isolation.level.as_str(),
-            layers.join(", ")
         )),
         ending => Err(Failure::new(5, format!("the check's program ended as {ending:?}"))),
     }

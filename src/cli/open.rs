@@ -88,7 +88,9 @@ pub(super) fn tell_isolation(session: &Session, interpreter: &Interpreter) {
     let isolation = interpreter.isolation();
     session.emitter().emit(EventKind::Custom(Custom::Isolation {
         level: isolation.level.as_str().to_owned(),
-        layers: isolation.layers.iter().map(ToString::to_string).collect(),
+        layers: isolation.layers.clone(),
+        missing: isolation.missing.clone(),
+        warning: isolation.warning().map(str::to_owned),
     }));
 }
 

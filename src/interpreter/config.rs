@@ -70,6 +70,9 @@ impl Level {
     }
 }
 
+/// The layers of a complete jail, outermost first. Started by root, `user` comes before them.
+const COMPLETE: [&str; 5] = ["namespaces", "root", "seccomp", "landlock", "limits"];
+
 /// What confines the programs of an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
@@ -77,4 +80,24 @@ pub struct Isolation {
     pub level: Level,
     /// The active layers, outermost first, e.g. `namespaces`, `seccomp`, `landlock 7`, `limits`.
     pub layers: Vec<String>,
+    /// The layers of a complete jail that are not active, outermost first; none in `full`.
+    pub missing: Vec<String>,
+}
+
+impl Isolation {
+    /// What is missing beside the active layers; `as_root` says that the host runs as root.
+    pub(super) fn of(level: Level, layers: Vec<String>, as_root: bool) -> Self {
+        // A layer may have its version behind its name.
+        let is_active = |name: &str| layers.iter().any(|layer| layer.split(' ').next() == Some(name));
+        let user = as_root.then_some("user");
+        let missing = user.into_iter().chain(COMPLETE).filter(|name| !is_active(name)).map(str::to_owned).collect();
+        Self { level, layers, missing }
+    }
+
+    /// The sentence that every session of trusted programs begins with; `None` where the kernel confines them.
+    pub fn warning(&self) -> Option<&'static str> {
+        (self.level == Level::None).then_some(
+            "isolation is none: a program can read, change and send whatever you can; run only programs that you trust",
+        )
+    }
 }

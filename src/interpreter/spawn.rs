@@ -101,7 +101,7 @@ impl Zygote {
             None => return Err(Error::spawn("the zygote ended before it was ready")),
         };
         let reader = tokio::spawn(read_reports(Arc::clone(&control), Arc::clone(&shared))).abort_handle();
-        let isolation = Isolation { level: config.isolation, layers };
+        let isolation = Isolation::of(config.isolation, layers, nix::unistd::geteuid().is_root());
         Ok(Arc::new(Self {
             control,
             shared,

@@ -2,7 +2,7 @@
 //! it forks a child for each, hands it its socket, and reports how it ended.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::exit;
@@ -54,7 +54,8 @@ impl From<Missing> for Refusal {
 
 fn serve() -> i32 {
     let Some(control) = take_control() else {
-        eprintln!("`fimble zygote` is started by fimble itself\n\nhint: use `fimble chat` or `fimble run`");
+        let text = "`fimble zygote` is started by fimble itself\n\nhint: use `fimble chat` or `fimble run`";
+        let _ = writeln!(io::stderr(), "{text}");
         return 2;
     };
     let Ok(Some((Command::Start(start), _))) = receive::<Command>(control.as_fd()) else { return 1 };
