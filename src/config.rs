@@ -133,6 +133,17 @@ pub fn folders() -> Option<Folders> {
     })
 }
 
+/// Where processes of this user listen for `fimble ps`, the folder for a new one first: the session's runtime folder, then
+/// the data folder, for those that were started without a session. Empty if the user has no home.
+pub fn live_folders() -> Vec<PathBuf> {
+    let user = nix::unistd::geteuid();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+    let runtime = runtime.map_or_else(|| PathBuf::from(format!("/run/user/{user}")), PathBuf::from);
+    let runtime = Some(runtime).filter(|folder| folder.is_absolute() && folder.is_dir());
+    let runtime = runtime.map(|folder| folder.join("fimble/live"));
+    runtime.into_iter().chain(folders().map(|folders| folders.data.join("run"))).collect()
+}
+
 impl Config {
     /// Reads and merges all sources.
     ///

@@ -83,6 +83,7 @@ impl Chat {
         let agent = open::agent(&config).await?;
         let session = open::session(&config, Arc::clone(&store), self.resume.as_deref()).await?;
         let format = if self.json { Format::Json } else { Format::Text };
+        let _listener = open::listen(&agent.parts.gate);
         let mut conversation = Conversation::new(config, agent, store, session, Screen::of_conversation(format));
         match once {
             Some(message) => conversation.answer(&message).await,

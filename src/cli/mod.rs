@@ -8,11 +8,13 @@ mod chat;
 mod completion;
 mod doctor;
 mod eval;
+mod kill;
 mod model;
 mod more_toolkits;
 mod open;
 mod person;
 mod prompt;
+mod ps;
 mod run;
 mod sessions;
 mod show;
@@ -76,6 +78,10 @@ enum Command {
     Prompt(prompt::Prompt),
     /// Run evaluation tasks with a real model.
     Eval(eval::Eval),
+    /// Show the programs that run now, of all your fimble processes on this machine.
+    Ps(ps::Ps),
+    /// End one running program; its session goes on.
+    Kill(kill::Kill),
     /// Check this machine: jail layers, model, store, toolkits.
     Doctor,
     /// Print a completion script for a shell.
@@ -193,6 +199,8 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Model(command) => command.execute(read(settings)?).await,
             Command::Prompt(command) => command.execute(read(settings)?).await,
             Command::Eval(command) => command.execute(read(settings)?).await,
+            Command::Ps(command) => command.execute().await,
+            Command::Kill(command) => command.execute().await,
             Command::Doctor => doctor::execute(read(settings)?).await,
             Command::Completion(command) => Ok(command.execute()),
         }

@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, more_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
-use crate::config::{Config, folders};
+use crate::config::{Config, folders, live_folders};
 use crate::event::{Custom, EventKind};
 use crate::gate::{Gate, Secrets};
 use crate::interpreter::Interpreter;
+use crate::live::{self, Listener};
 use crate::llm;
 use crate::prompt::{TEMPLATE_NAMES, Templates};
 use crate::registry::Registry;
@@ -92,6 +93,14 @@ pub(super) fn tell_isolation(session: &Session, interpreter: &Interpreter) {
         missing: isolation.missing.clone(),
         warning: isolation.warning().map(str::to_owned),
     }));
+}
+
+/// Lets `fimble ps` and `fimble kill` reach the rounds behind this gate, as long as the answer lives. Rounds run all the
+/// same where they cannot be reached.
+pub(super) fn listen(gate: &Gate) -> Option<Listener> {
+    let folder = live_folders().into_iter().next()?;
+    let listening = live::listen(&folder, Arc::clone(gate.live()));
+    listening.map_err(|error| tracing::warn!("`fimble ps` will not see this process: {error}")).ok()
 }
 
 /// Cancels `cancel` at the next Ctrl-C, and when the process is told to end or its terminal is closed: what was done

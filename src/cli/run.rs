@@ -100,6 +100,7 @@ impl Run {
             completion_tokens: 0,
             trace: String::new(),
         };
+        let _listener = open::listen(&gate);
         let cancel = CancellationToken::new();
         let stop = open::cancel_on_interrupt(&cancel);
         let mut screen = Screen::of_script(if self.json { Format::Json } else { Format::Text });

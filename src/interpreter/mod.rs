@@ -12,6 +12,7 @@ mod jail;
 mod message;
 mod output;
 mod pool;
+mod process;
 mod python;
 mod round;
 mod sources;
@@ -22,6 +23,7 @@ mod zygote;
 pub use config::{Config, Isolation, Level};
 pub use error::Error;
 pub use pool::Interpreter;
+pub use process::{Process, Vitals};
 pub use zygote::init;
 
 use std::time::Duration;
@@ -152,6 +154,9 @@ pub trait Host: Send + Sync {
     fn print(&self, text: &str);
     /// A top-level statement ran to its end: `number` of `of`, from 1.
     fn statement(&self, number: u32, of: u32);
+    /// The program is about to begin, in this process. Comes again, before anything else, if that process is lost before the
+    /// program said a word and another one takes its place.
+    fn begins(&self, _process: Process) {}
     /// For how long so far the program waited for a person, a wait under way included and waits at the same time counted
     /// once. Never less than it was. It does not count towards [`Limits::wall_s`]: however long a person thinks, the
     /// program has its whole time for itself.

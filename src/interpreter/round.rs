@@ -135,6 +135,7 @@ pub(super) async fn drive(
         heard: false,
     };
     round.child.wire.set_frame_bytes(frame_bytes);
+    host.begins(round.child.process());
     round.child.wire.send(frame::RUN, &opening);
     let ended = round.talk(cancel).await?;
     round.show();

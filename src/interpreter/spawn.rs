@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::config::{Config, Isolation, Level};
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
+use super::process::Process;
 use super::wire::{Frame, Incoming, Wire};
 use super::{frame, zygote};
 
@@ -62,7 +63,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Child {
     pub wire: Wire,
-    process: OwnedFd,
+    process: Arc<OwnedFd>,
     ended: oneshot::Receiver<Exit>,
     /// Keeps the zygote alive as long as its children.
     zygote: Arc<Zygote>,
@@ -174,7 +175,7 @@ impl Zygote {
             Err(_) => return Err(Error::spawn("the zygote ended")),
         };
         let wire = Wire::new(stream, FIRST_FRAME_BYTES);
-        let mut child = Child { wire, process, ended: has_ended, zygote: Arc::clone(self) };
+        let mut child = Child { wire, process: Arc::new(process), ended: has_ended, zygote: Arc::clone(self) };
         match child.wire.next(true).await.map_err(Error::spawn)? {
             Incoming::Frame(Frame { kind: frame::READY, .. }) => Ok(child),
             Incoming::Frame(Frame { kind: frame::UNJAILED, body }) => Err(Error::Isolation {
@@ -206,6 +207,11 @@ impl Drop for Zygote {
 }
 
 impl Child {
+    /// Its process, to be looked at.
+    pub fn process(&self) -> Process {
+        Process::new(Arc::clone(&self.process))
+    }
+
     /// Sends a signal; nothing happens if the child has ended.
     pub fn signal(&self, signal: i32) {
         kill(&self.process, signal);
