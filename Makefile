@@ -10,7 +10,7 @@ override ASK := $(value ASK)
 export ASK
 EVAL ?=
 FIMBLE := target/debug/fimble
-SLOW := binary(llm_local) | binary(real_model)
+SLOW := binary(llm_local) | binary(real_model) | binary(numpy)
 
 .PHONY: setup build chat test fast slow eval bench install
 

@@ -12,6 +12,7 @@ mod kill;
 mod model;
 mod more_toolkits;
 mod open;
+mod packages;
 mod person;
 mod prompt;
 mod ps;
@@ -73,6 +74,9 @@ enum Command {
     /// Fetch and look after the local model.
     #[command(subcommand)]
     Model(model::Model),
+    /// Make ready and show the packages that programs may import.
+    #[command(subcommand)]
+    Packages(packages::Packages),
     /// Show what the model would read.
     #[command(subcommand)]
     Prompt(prompt::Prompt),
@@ -197,6 +201,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Sessions(command) => command.execute(read(settings)?).await,
             Command::Toolkits(command) => command.execute(read(settings)?).await,
             Command::Model(command) => command.execute(read(settings)?).await,
+            Command::Packages(command) => command.execute(read(settings)?).await,
             Command::Prompt(command) => command.execute(read(settings)?).await,
             Command::Eval(command) => command.execute(read(settings)?).await,
             Command::Ps(command) => command.execute().await,

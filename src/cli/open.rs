@@ -13,10 +13,10 @@ use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, folders, live_folders};
 use crate::event::{Custom, EventKind};
 use crate::gate::{Gate, Secrets};
-use crate::interpreter::Interpreter;
+use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
-use crate::prompt::{TEMPLATE_NAMES, Templates};
+use crate::prompt::{self, TEMPLATE_NAMES, Templates};
 use crate::registry::Registry;
 use crate::session::Session;
 use crate::store::Store;
@@ -165,10 +165,13 @@ pub(super) async fn prompt_parts(config: &Config) -> Result<PromptParts, Failure
             Err(error) => return Err(Failure::usage(format!("cannot read `{}`: {error}", file.display()))),
         }
     }
+    let prepared = packages::find(&config.interpreter)?;
+    let requested = prepared.iter().flat_map(|prepared| &prepared.packages).filter(|package| package.requested);
+    let packages = requested.map(|package| format!("{} {}", package.name, package.version)).collect();
     Ok(PromptParts {
         gate: gate(config).await?,
         program: config.program.clone(),
-        prompt: config.prompt.clone(),
+        prompt: prompt::Config { packages, ..config.prompt.clone() },
         templates: Templates::new(&overrides).map_err(AgentError::Template)?,
     })
 }

@@ -26,6 +26,12 @@ pub struct Config {
     pub scratch_folder: PathBuf,
     /// Seconds in which a zygote must be ready, and a child after it was asked for. Default 30.
     pub start_s: f64,
+    /// Packages that programs may import besides the standard library, as pip names them, e.g. `numpy` or `pandas>=2`.
+    /// `fimble packages sync` makes them ready. Default none.
+    pub packages: Vec<String>,
+    /// Where packages are kept. Every user must be able to enter it when the jail is started by root. Default:
+    /// `$XDG_CACHE_HOME/fimble/packages`, for root without that variable `/var/cache/fimble/packages`.
+    pub packages_folder: Option<PathBuf>,
     /// The program that is started as the zygote; it must call [`init`](super::init) first. Default: this program.
     pub executable: Option<PathBuf>,
 }
@@ -40,6 +46,8 @@ impl Default for Config {
             uid: 64_023,
             scratch_folder: PathBuf::from("/tmp"),
             start_s: 30.0,
+            packages: Vec::new(),
+            packages_folder: None,
             executable: None,
         }
     }

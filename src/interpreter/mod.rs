@@ -11,6 +11,7 @@ pub mod frame;
 mod jail;
 mod message;
 mod output;
+pub mod packages;
 mod pool;
 mod process;
 mod python;
@@ -47,6 +48,19 @@ pub struct Run {
     pub proxies: Vec<String>,
     /// What it may use.
     pub limits: Limits,
+}
+
+impl Run {
+    /// A program alone: no variables, no toolkits, the default limits.
+    pub fn of(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            file_name: "<program>".to_owned(),
+            variables: Vec::new(),
+            proxies: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// What a program may use. Each is named in the configuration under `interpreter.limits`.
@@ -154,8 +168,8 @@ pub trait Host: Send + Sync {
     fn print(&self, text: &str);
     /// A top-level statement ran to its end: `number` of `of`, from 1.
     fn statement(&self, number: u32, of: u32);
-    /// The program is about to begin, in this process. Comes again, before anything else, if that process is lost before the
-    /// program said a word and another one takes its place.
+    /// The program is about to begin, in this process. Comes again, and the statements from the first one on,
+    /// if that process is lost before the program called or printed anything and another one takes its place.
     fn begins(&self, _process: Process) {}
     /// For how long so far the program waited for a person, a wait under way included and waits at the same time counted
     /// once. Never less than it was. It does not count towards [`Limits::wall_s`]: however long a person thinks, the
@@ -163,6 +177,21 @@ pub trait Host: Send + Sync {
     fn waits_for_person(&self) -> Duration {
         Duration::ZERO
     }
+}
+
+/// Answers no call and shows nothing: the [`Host`] of a program alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+#[async_trait]
+impl Host for Nobody {
+    async fn call(&self, _call: HostCall) -> Result<Value, ToolError> {
+        Err(ToolError::unavailable("nobody answers calls here"))
+    }
+
+    fn print(&self, _text: &str) {}
+
+    fn statement(&self, _number: u32, _of: u32) {}
 }
 
 /// What became of a program.

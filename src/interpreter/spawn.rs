@@ -22,7 +22,7 @@ use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
 use super::process::Process;
 use super::wire::{Frame, Incoming, Wire};
-use super::{frame, zygote};
+use super::{frame, packages, zygote};
 
 /// The most bytes of a child's first frame.
 const FIRST_FRAME_BYTES: usize = 64 * 1024;
@@ -85,6 +85,7 @@ impl Zygote {
             level: config.isolation,
             uid: config.uid,
             python_home: config.python_home.clone(),
+            packages: packages::find(config)?.map(|prepared| prepared.folder),
             scratch_folder: config.scratch_folder.clone(),
         };
         let opening = async {
