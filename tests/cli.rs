@@ -213,6 +213,41 @@ fn a_toolkit_can_be_called_by_hand() {
 }
 
 #[test]
+fn calls_of_all_sessions_are_counted_by_operation_and_kind_of_error() {
+    let home = Home::new();
+    assert_eq!(stdout(&home.output(&["toolkits", "stats"], "")), "");
+    std::fs::write(home.path().join("a.txt"), "one\n").unwrap();
+    let program = "await files_toolkit.read('a.txt')\ntry:\n    await files_toolkit.read('none.txt')\nexcept ToolError:\n    pass\n";
+    for _ in 0..2 {
+        assert_eq!(home.output(&["run", "-"], program).status.code(), Some(0));
+    }
+    assert_eq!(home.output(&["run", "-"], "await system_toolkit.now()\n").status.code(), Some(0));
+    let counted = events(&home.output(&["toolkits", "stats", "--json"], ""));
+    let named: Vec<_> = counted.iter().map(|one| (&one["toolkit"], &one["operation"], &one["calls"])).collect();
+    let (files, system) = ("files_toolkit".into(), "system_toolkit".into());
+    assert_eq!(named, vec![(&files, &"read".into(), &4.into()), (&system, &"now".into(), &1.into())]);
+    assert_eq!(counted[0]["errors"], serde_json::json!({"not_found": 2}));
+    assert!(counted[0]["longest_ms"].as_f64() >= counted[0]["median_ms"].as_f64(), "{}", counted[0]);
+    let table = stdout(&home.output(&["toolkits", "stats", "files_toolkit", "--days", "1"], ""));
+    assert_eq!(table.lines().count(), 2, "{table}");
+    assert!(table.contains("files_toolkit.read") && table.contains("not_found 2"), "{table}");
+}
+
+#[test]
+fn a_program_of_a_few_lines_embeds_the_interpreter() {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["run", "--quiet", "--example", "embed"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    // What cargo tells this test of its own package makes some build scripts run again, and all that depends on them.
+    let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars().filter(|(name, _)| of_package(name)) {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let expected = "hello from the jail\nReturned { value: Some(\"285\") }\n";
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), expected), "{}", stderr(&output));
+}
+
+#[test]
 fn a_wrong_argument_by_hand_names_the_right_ones() {
     let output = Home::new().output(&["toolkits", "call", "git_toolkit", "log", "count=5"], "");
     assert_eq!(output.status.code(), Some(1));
