@@ -11,7 +11,7 @@ override ASK := $(value ASK)
 export ASK
 EVAL ?=
 FIMBLE := target/debug/fimble
-SLOW := binary(llm_local) | binary(real_model) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
+SLOW := binary(llm_local) | binary(real_model) | binary(numpy) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
 SOAK ?=
 
 .PHONY: setup build chat test fast slow eval bench soak install

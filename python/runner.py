@@ -9,7 +9,7 @@ import gc
 import sys
 import warnings
 
-from _fimble import limits, preview, statements, tracebacks, wire
+from _fimble import limits, packages, preview, statements, tracebacks, wire
 from _fimble.calls import Calls
 from _fimble.capture import Capture, Captured
 from _fimble.carriable import Names
@@ -19,7 +19,7 @@ from _fimble.output import Input, Output
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "carriable", "codec", "decoding", "preview", "output", "pending",
-    "arguments", "calls", "proxies", "missing", "namespace", "statements", "definitions", "tracebacks", "capture", "runner",
+    "arguments", "calls", "proxies", "packages", "missing", "namespace", "statements", "definitions", "tracebacks", "capture", "runner",
 )  # fmt: skip
 
 WARM = (
@@ -152,6 +152,8 @@ class Round:
             if error.code is not None and not isinstance(error.code, int):
                 self._output.write(f"{error.code}\n")
             return {"kind": "returned", "value": None}
+        for one in _chain(error):
+            packages.explain(one)
         line = tracebacks.place(error, self._file_name)
         if not self._at:
             line = getattr(error, "lineno", None) or 0

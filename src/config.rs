@@ -58,7 +58,7 @@ impl Default for Toolkits {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 13] = [
+const USER_ONLY: [&str; 15] = [
     "store",
     "llm.api_key",
     "llm.base_url",
@@ -66,6 +66,8 @@ const USER_ONLY: [&str; 13] = [
     "interpreter.executable",
     "interpreter.python_home",
     "interpreter.isolation",
+    "interpreter.packages",
+    "interpreter.packages_folder",
     "interpreter.uid",
     "interpreter.scratch_folder",
     "gate.policy",
@@ -133,6 +135,26 @@ pub fn folders() -> Option<Folders> {
     })
 }
 
+/// Where processes of this user listen for `fimble ps`, the folder for a new one first: the session's runtime folder, then
+/// the data folder, for those that were started without a session. Empty if the user has no home.
+pub fn live_folders() -> Vec<PathBuf> {
+    let user = nix::unistd::geteuid();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+    let runtime = runtime.map_or_else(|| PathBuf::from(format!("/run/user/{user}")), PathBuf::from);
+    let runtime = Some(runtime).filter(|folder| folder.is_absolute() && folder.is_dir());
+    let runtime = runtime.map(|folder| folder.join("fimble/live"));
+    runtime.into_iter().chain(folders().map(|folders| folders.data.join("run"))).collect()
+}
+
+/// Where packages are kept: among the caches, for root where the user that programs run as may enter.
+fn packages_folder() -> Option<PathBuf> {
+    let is_named = std::env::var_os("XDG_CACHE_HOME").is_some_and(|folder| !folder.is_empty());
+    if nix::unistd::geteuid().is_root() && !is_named {
+        return Some(PathBuf::from("/var/cache/fimble/packages"));
+    }
+    folders().map(|folders| folders.cache.join("packages"))
+}
+
 impl Config {
     /// Reads and merges all sources.
     ///
@@ -170,8 +192,10 @@ impl Config {
             check(&table, &format!("the setting `{key}`"))?;
             merge(&mut merged, table);
         }
-        let config = typed(merged, "the configuration")?;
+        let mut config = typed(merged, "the configuration")?;
         config.check_seconds()?;
+        let packages = &mut config.interpreter.packages_folder;
+        *packages = packages.take().or_else(packages_folder);
         Ok(config)
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Grows by one within a session, from 1. Transient events (see [`EventKind::is_transient`]) carry 0 and are not
-    /// stored: all they say is said again by a later, stored event.
+    /// stored: all they say is said again by a later, stored event. So do events that belong to no session.
     pub seq: u64,
     /// The session's id.
     pub session: String,
@@ -108,6 +108,12 @@ pub enum Custom {
         level: String,
         /// The active layers, e.g. `namespaces`, `landlock`, `seccomp`.
         layers: Vec<String>,
+        /// The layers of a complete jail that are not active.
+        #[serde(default)]
+        missing: Vec<String>,
+        /// What the user must know of it, one sentence.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        warning: Option<String>,
     },
     /// A piece of the hole, as the model writes it. Transient.
     ProgramDelta {

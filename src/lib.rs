@@ -24,8 +24,9 @@ pub mod session;
 // Row 5: the one door for every effect.
 pub mod gate;
 
-// Row 6: one message to one reply.
+// Row 6: one message to one reply; who runs what on this machine.
 pub mod agent;
+pub mod live;
 
 // Row 7: every module's own settings, read once.
 pub mod config;

@@ -108,7 +108,7 @@ pub enum Outcome {
     },
     /// A limit or a crash ended it; nothing was carried.
     Stopped {
-        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `protocol`.
+        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `killed`, `protocol`.
         limit: String,
         /// The sentence for the model.
         message: String,

@@ -12,7 +12,7 @@ const ROWS: &[&[&str]] = &[
     &["prompt", "program", "registry"],
     &["memory", "session", "skill"],
     &["gate"],
-    &["agent"],
+    &["agent", "live"],
     &["server", "config"],
     &["cli"],
 ];

@@ -148,6 +148,60 @@ fn json_prints_numbered_events() {
     assert_eq!(prints.concat(), "hi\n");
 }
 
+fn events(output: &Output) -> Vec<serde_json::Value> {
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_first_event_of_a_session_says_what_isolates_it() {
+    let first = events(&Home::new().output(&["run", "-", "--json"], "1\n")).remove(0);
+    assert_eq!((&first["name"], &first["value"]["level"]), (&"isolation".into(), &"full".into()), "{first}");
+    assert_eq!(first["value"]["missing"], serde_json::json!([]));
+    let first = events(&Home::new().output(&["run", "-", "--json", "--isolation", "reduced"], "1\n")).remove(0);
+    assert_eq!(first["value"]["missing"], serde_json::json!(["namespaces", "root"]));
+}
+
+#[test]
+fn every_session_without_isolation_begins_with_a_warning() {
+    let home = Home::new();
+    for _ in 0..2 {
+        let output = home.output(&["run", "-", "--isolation", "none"], "print(1)\n");
+        let expected = "warning: isolation is none: a program can read, change and send whatever you can; run only programs \
+                        that you trust\n";
+        assert_eq!(described(&output), (Some(0), "1\n".to_owned(), expected.to_owned()));
+    }
+    let output = home.output(&["run", "-", "--isolation", "reduced"], "print(1)\n");
+    let said = stderr(&output);
+    assert!(said.starts_with("isolation is reduced: ") && said.contains("not there: namespaces, root\n"), "{said}");
+}
+
+#[test]
+fn a_program_that_is_refused_is_an_event_in_and_outside_of_a_session() {
+    let home = Home::new();
+    let output = home.output(&["run", "-", "--json"], "await host_toolkit.cpus()\n");
+    let refused = events(&output);
+    assert_eq!((output.status.code(), refused.len()), (Some(1), 1), "{}", stderr(&output));
+    assert_eq!((&refused[0]["name"], &refused[0]["seq"]), (&"refused".into(), &0.into()));
+    assert!(refused[0]["value"]["message"].as_str().unwrap().contains("cpus"), "{}", refused[0]);
+
+    assert_eq!(home.output(&["run", "-"], "x = 1\n").status.code(), Some(0));
+    let list = stdout(&home.output(&["sessions", "list"], ""));
+    let id = list.split_whitespace().next().unwrap();
+    let refused = events(&home.output(&["run", "-", "--json", "--session", id], "await host_toolkit.cpus()\n"));
+    assert_eq!((refused.len(), &refused[0]["session"]), (1, &id.into()));
+    // The numbers go on: it is stored.
+    let next = events(&home.output(&["run", "-", "--json", "--session", id], "x\n")).remove(0);
+    assert_eq!(next["seq"].as_u64(), refused[0]["seq"].as_u64().map(|seq| seq + 1));
+}
+
+#[test]
+fn a_file_that_is_not_there_has_a_hint() {
+    let output = Home::new().output(&["run", "nothing.py"], "");
+    let expected = "error: cannot read `nothing.py`: No such file or directory (os error 2)\n\nhint: name a Python file, or `-` \
+                    to read the program from standard input\n";
+    assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
+}
+
 #[test]
 fn a_toolkit_can_be_called_by_hand() {
     let home = Home::new();
@@ -156,6 +210,41 @@ fn a_toolkit_can_be_called_by_hand() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["text"], "one\ntwo\n");
+}
+
+#[test]
+fn calls_of_all_sessions_are_counted_by_operation_and_kind_of_error() {
+    let home = Home::new();
+    assert_eq!(stdout(&home.output(&["toolkits", "stats"], "")), "");
+    std::fs::write(home.path().join("a.txt"), "one\n").unwrap();
+    let program = "await files_toolkit.read('a.txt')\ntry:\n    await files_toolkit.read('none.txt')\nexcept ToolError:\n    pass\n";
+    for _ in 0..2 {
+        assert_eq!(home.output(&["run", "-"], program).status.code(), Some(0));
+    }
+    assert_eq!(home.output(&["run", "-"], "await system_toolkit.now()\n").status.code(), Some(0));
+    let counted = events(&home.output(&["toolkits", "stats", "--json"], ""));
+    let named: Vec<_> = counted.iter().map(|one| (&one["toolkit"], &one["operation"], &one["calls"])).collect();
+    let (files, system) = ("files_toolkit".into(), "system_toolkit".into());
+    assert_eq!(named, vec![(&files, &"read".into(), &4.into()), (&system, &"now".into(), &1.into())]);
+    assert_eq!(counted[0]["errors"], serde_json::json!({"not_found": 2}));
+    assert!(counted[0]["longest_ms"].as_f64() >= counted[0]["median_ms"].as_f64(), "{}", counted[0]);
+    let table = stdout(&home.output(&["toolkits", "stats", "files_toolkit", "--days", "1"], ""));
+    assert_eq!(table.lines().count(), 2, "{table}");
+    assert!(table.contains("files_toolkit.read") && table.contains("not_found 2"), "{table}");
+}
+
+#[test]
+fn a_program_of_a_few_lines_embeds_the_interpreter() {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["run", "--quiet", "--example", "embed"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    // What cargo tells this test of its own package makes some build scripts run again, and all that depends on them.
+    let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars().filter(|(name, _)| of_package(name)) {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let expected = "hello from the jail\nReturned { value: Some(\"285\") }\n";
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), expected), "{}", stderr(&output));
 }
 
 #[test]

@@ -46,7 +46,7 @@ struct Terminal {
     keys: File,
     screen: File,
     seen: String,
-    _home: Home,
+    home: Home,
 }
 
 impl Terminal {
@@ -73,7 +73,7 @@ impl Terminal {
         // The command holds the other end of the terminal until it is dropped.
         drop(command);
         let keys = File::from(master);
-        Self { child, screen: keys.try_clone().unwrap(), keys, seen: String::new(), _home: home }
+        Self { child, screen: keys.try_clone().unwrap(), keys, seen: String::new(), home }
     }
 
     /// Waits until the screen shows `text` after what was waited for before.
@@ -244,6 +244,26 @@ fn keys_pressed_before_an_approval_do_not_approve() {
     terminal.press("n\n");
     let (code, stdout, rest) = terminal.end();
     assert_eq!((code, stdout.as_str()), (Some(4), "one\n"), "{rest}");
+}
+
+#[test]
+fn a_round_that_waits_for_an_approval_can_be_seen_and_killed() {
+    let program = "await host_toolkit.cpu()\n";
+    let mut terminal = Terminal::run(&["-c", "gate.policy.read=\"ask\""], program);
+    terminal.wait_for("[y/N] ");
+    let shown = text(&terminal.home.output(&["ps", "--json"], program).stdout);
+    let round: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        (&round["waits"][0]["kind"], &round["waits"][0]["of"]),
+        (&"approval".into(), &"host_toolkit.cpu".into())
+    );
+    // The wait is the person's time, not the program's.
+    assert!(round["age_s"].as_f64() > round["wall_s"].as_f64(), "{round:#}");
+    let killed = terminal.home.output(&["kill", round["session"].as_str().unwrap()], program);
+    assert_eq!(killed.status.code(), Some(0), "{}", text(&killed.stderr));
+    let (code, stdout, rest) = terminal.end();
+    assert_eq!((code, stdout.as_str()), (Some(3), ""), "{rest}");
+    assert!(rest.contains("a person ended the program with `fimble kill`"), "{rest}");
 }
 
 #[test]

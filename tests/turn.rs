@@ -137,6 +137,27 @@ fn send(text: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_round_that_a_person_killed_ends_the_turn_and_the_session_goes_on() {
+    let mut world = World::new(["while True:\n    pass\n".to_owned(), send("'again'")]).await;
+    let live = Arc::clone(world.agent.parts.gate.live());
+    let killer = tokio::spawn(async move {
+        loop {
+            if let Some(round) = live.rounds().first() {
+                return live.kill(&round.session, round.round).await;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let verdict = world.say("spin").await;
+    assert!(killer.await.unwrap());
+    let Verdict::GaveUp { account, cause: Cause::Stopped } = verdict else { panic!("{verdict:?}") };
+    assert!(account.contains("a person ended the program with `fimble kill`"), "{account}");
+    assert_eq!(world.say("and now?").await, Verdict::Replied);
+    assert!(world.last_prompt().contains("a person ended the program with `fimble kill`"), "{}", world.last_prompt());
+    assert!(world.agent.parts.gate.live().rounds().is_empty());
+}
+
+#[tokio::test]
 async fn a_clean_round_that_replies_ends_the_turn() {
     let mut world = World::new([send("f'on: {await light_toolkit.is_on()}'")]).await;
     assert_eq!(world.say("Is the light on?").await, Verdict::Replied);

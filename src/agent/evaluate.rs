@@ -56,6 +56,14 @@ impl Progress {
                 self.trouble = message;
                 return Some(Verdict::Cancelled);
             }
+            // Whoever ended it from outside does not want to see it again.
+            Outcome::Stopped { limit, message } if limit == "killed" => {
+                self.cause = Cause::Stopped;
+                return Some(Verdict::GaveUp {
+                    account: self.account(&format!("because {message}")),
+                    cause: Cause::Stopped,
+                });
+            }
             Outcome::Stopped { message, .. } | Outcome::Suspended { on: message, .. } => {
                 self.done.clear();
                 self.failed = None;

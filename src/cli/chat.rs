@@ -83,6 +83,7 @@ impl Chat {
         let agent = open::agent(&config).await?;
         let session = open::session(&config, Arc::clone(&store), self.resume.as_deref()).await?;
         let format = if self.json { Format::Json } else { Format::Text };
+        let _listener = open::listen(&agent.parts.gate);
         let mut conversation = Conversation::new(config, agent, store, session, Screen::of_conversation(format));
         match once {
             Some(message) => conversation.answer(&message).await,
@@ -224,6 +225,7 @@ impl Conversation {
 
     fn switch(&mut self, session: Session) {
         self.events = session.subscribe();
+        open::tell_isolation(&session, &self.agent.interpreter);
         let title = session.record().title.clone();
         let title = if title.is_empty() { "new".to_owned() } else { title };
         self.note(&format!("session {} · {title}", session.record().id));

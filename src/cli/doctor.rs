@@ -3,29 +3,12 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use fimble_toolkit::ToolError;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, open};
 use crate::config::Config;
-use crate::interpreter::{Ending, Host, HostCall, Interpreter, Run};
+use crate::interpreter::{Ending, Interpreter, Nobody, Run, packages};
 use crate::llm::local;
-
-/// Answers nothing; the check's program calls nothing.
-struct Nobody;
-
-#[async_trait]
-impl Host for Nobody {
-    async fn call(&self, _call: HostCall) -> Result<Value, ToolError> {
-        Err(ToolError::unavailable("nobody answers"))
-    }
-
-    fn print(&self, _text: &str) {}
-
-    fn statement(&self, _number: u32, _of: u32) {}
-}
 
 pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
     let mut healthy = true;
@@ -40,6 +23,7 @@ pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
         }
     };
     report("interpreter", check_interpreter(&config).await);
+    report("packages", check_packages(&config));
     report("store", check_store(&config).await);
     report("toolkits", check_toolkits(&config).await);
     report("model", check_model(&config).await);
@@ -49,26 +33,29 @@ pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
 /// Starts a zygote and runs a program in it.
 async fn check_interpreter(config: &Config) -> Result<String, Failure> {
     let interpreter = Interpreter::start(&config.interpreter).await?;
-    let run = Run {
-        source: "import sys\nsys.version.split()[0]".to_owned(),
-        file_name: "<doctor>".to_owned(),
-        variables: Vec::new(),
-        proxies: Vec::new(),
-        limits: config.interpreter.limits.clone(),
-    };
+    let limits = config.interpreter.limits.clone();
+    let run = Run { limits, ..Run::of("import sys\nsys.version.split()[0]") };
     let finished = interpreter.run(run, Arc::new(Nobody), CancellationToken::new()).await?;
     let isolation = interpreter.isolation();
-    let layers: Vec<String> = isolation.layers.iter().map(ToString::to_string).collect();
+    let mut layers = isolation.layers.join(", ");
+    if !isolation.missing.is_empty() {
+        layers = format!("{layers}; not there: {}", isolation.missing.join(", "));
+    }
     let took = finished.usage.wall.as_secs_f64() * 1_000.0;
     match finished.ending {
         Ending::Returned { value } => Ok(format!(
-            "CPython {}, isolation {} ({}), a round in {took:.1} ms",
+            "CPython {}, isolation {} ({layers}), a round in {took:.1} ms",
             value.unwrap_or_default().trim_matches('\''),
             isolation.level.as_str(),
-            layers.join(", ")
         )),
         ending => Err(Failure::new(5, format!("the check's program ended as {ending:?}"))),
     }
+}
+
+fn check_packages(config: &Config) -> Result<String, Failure> {
+    let prepared = packages::find(&config.interpreter)?;
+    let none = || "none besides the standard library (`interpreter.packages`)".to_owned();
+    Ok(prepared.as_ref().map_or_else(none, super::packages::described))
 }
 
 async fn check_store(config: &Config) -> Result<String, Failure> {

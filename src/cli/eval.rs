@@ -126,6 +126,7 @@ impl Eval {
         config.toolkits.roots = vec![folder.path.clone()];
         config.agent.encoding = encoding;
         let agent = open::agent(&config).await?;
+        let _listener = open::listen(&agent.parts.gate);
         let store = Arc::new(Sqlite::in_memory()?);
         let mut session = Session::create(store, open::TENANT, &open::user(), "").await?;
         let begun = Instant::now();

@@ -8,11 +8,14 @@ mod chat;
 mod completion;
 mod doctor;
 mod eval;
+mod kill;
 mod model;
 mod more_toolkits;
 mod open;
+mod packages;
 mod person;
 mod prompt;
+mod ps;
 mod run;
 mod sessions;
 mod show;
@@ -71,11 +74,18 @@ enum Command {
     /// Fetch and look after the local model.
     #[command(subcommand)]
     Model(model::Model),
+    /// Make ready and show the packages that programs may import.
+    #[command(subcommand)]
+    Packages(packages::Packages),
     /// Show what the model would read.
     #[command(subcommand)]
     Prompt(prompt::Prompt),
     /// Run evaluation tasks with a real model.
     Eval(eval::Eval),
+    /// Show the programs that run now, of all your fimble processes on this machine.
+    Ps(ps::Ps),
+    /// End one running program; its session goes on.
+    Kill(kill::Kill),
     /// Check this machine: jail layers, model, store, toolkits.
     Doctor,
     /// Print a completion script for a shell.
@@ -191,8 +201,11 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Sessions(command) => command.execute(read(settings)?).await,
             Command::Toolkits(command) => command.execute(read(settings)?).await,
             Command::Model(command) => command.execute(read(settings)?).await,
+            Command::Packages(command) => command.execute(read(settings)?).await,
             Command::Prompt(command) => command.execute(read(settings)?).await,
             Command::Eval(command) => command.execute(read(settings)?).await,
+            Command::Ps(command) => command.execute().await,
+            Command::Kill(command) => command.execute().await,
             Command::Doctor => doctor::execute(read(settings)?).await,
             Command::Completion(command) => Ok(command.execute()),
         }

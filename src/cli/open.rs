@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, more_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
-use crate::config::{Config, folders};
+use crate::config::{Config, folders, live_folders};
 use crate::event::{Custom, EventKind};
 use crate::gate::{Gate, Secrets};
-use crate::interpreter::Interpreter;
+use crate::interpreter::{Interpreter, packages};
+use crate::live::{self, Listener};
 use crate::llm;
-use crate::prompt::{TEMPLATE_NAMES, Templates};
+use crate::prompt::{self, TEMPLATE_NAMES, Templates};
 use crate::registry::Registry;
 use crate::session::Session;
 use crate::store::Store;
@@ -88,8 +89,18 @@ pub(super) fn tell_isolation(session: &Session, interpreter: &Interpreter) {
     let isolation = interpreter.isolation();
     session.emitter().emit(EventKind::Custom(Custom::Isolation {
         level: isolation.level.as_str().to_owned(),
-        layers: isolation.layers.iter().map(ToString::to_string).collect(),
+        layers: isolation.layers.clone(),
+        missing: isolation.missing.clone(),
+        warning: isolation.warning().map(str::to_owned),
     }));
+}
+
+/// Lets `fimble ps` and `fimble kill` reach the rounds behind this gate, as long as the answer lives. Rounds run all the
+/// same where they cannot be reached.
+pub(super) fn listen(gate: &Gate) -> Option<Listener> {
+    let folder = live_folders().into_iter().next()?;
+    let listening = live::listen(&folder, Arc::clone(gate.live()));
+    listening.map_err(|error| tracing::warn!("`fimble ps` will not see this process: {error}")).ok()
 }
 
 /// Cancels `cancel` at the next Ctrl-C, and when the process is told to end or its terminal is closed: what was done
@@ -154,10 +165,13 @@ pub(super) async fn prompt_parts(config: &Config) -> Result<PromptParts, Failure
             Err(error) => return Err(Failure::usage(format!("cannot read `{}`: {error}", file.display()))),
         }
     }
+    let prepared = packages::find(&config.interpreter)?;
+    let requested = prepared.iter().flat_map(|prepared| &prepared.packages).filter(|package| package.requested);
+    let packages = requested.map(|package| format!("{} {}", package.name, package.version)).collect();
     Ok(PromptParts {
         gate: gate(config).await?,
         program: config.program.clone(),
-        prompt: config.prompt.clone(),
+        prompt: prompt::Config { packages, ..config.prompt.clone() },
         templates: Templates::new(&overrides).map_err(AgentError::Template)?,
     })
 }

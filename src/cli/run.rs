@@ -1,21 +1,23 @@
 //! `fimble run FILE`: a program without a model, on the same path as the model's.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::show::{Format, Screen};
 use super::{Failure, open};
 use crate::config::Config;
-use crate::event::EventKind;
+use crate::event::{Custom, Event, EventKind};
 use crate::gate::{Order, execute};
 use crate::interpreter::Interpreter;
-use crate::program::{Known, from_file};
+use crate::program::{Known, Refusal, from_file};
 use crate::record::Outcome;
+use crate::session::Session;
 
 /// A Python file as one round: toolkits, limits, capture and journal as in a chat.
 #[derive(Debug, Args)]
@@ -65,8 +67,14 @@ impl Run {
             finish_length: false,
             config: &config.program,
         };
-        let program =
-            from_file(&source, &known).map_err(|refusal| Failure::new(1, format!("`{name}` cannot run\n{refusal}")))?;
+        let program = match from_file(&source, &known) {
+            Ok(program) => program,
+            Err(refusal) => {
+                let message = refusal.to_string();
+                self.tell_refused(&config, going_on, refusal).await?;
+                return Err(Failure::new(1, format!("`{name}` cannot run\n{message}")));
+            }
+        };
         let interpreter = Interpreter::start(&config.interpreter).await?;
         // Only a program that can run opens a session.
         let mut session = match going_on {
@@ -81,8 +89,8 @@ impl Run {
         let mut events = session.subscribe();
         let run_id = uuid::Uuid::now_v7().to_string();
         let thread_id = session.record().id.clone();
-        session.emitter().emit(EventKind::RunStarted { thread_id: thread_id.clone(), run_id: run_id.clone() });
         open::tell_isolation(&session, &interpreter);
+        session.emitter().emit(EventKind::RunStarted { thread_id: thread_id.clone(), run_id: run_id.clone() });
         let order = Order {
             goal: format!("run {name}"),
             parents: Vec::new(),
@@ -92,6 +100,7 @@ impl Run {
             completion_tokens: 0,
             trace: String::new(),
         };
+        let _listener = open::listen(&gate);
         let cancel = CancellationToken::new();
         let stop = open::cancel_on_interrupt(&cancel);
         let mut screen = Screen::of_script(if self.json { Format::Json } else { Format::Text });
@@ -128,9 +137,39 @@ impl Run {
         })
     }
 
+    /// Says, as an event, that the program cannot run. Without a session to belong to it is shown and not stored.
+    async fn tell_refused(&self, config: &Config, session: Option<Session>, refusal: Refusal) -> Result<(), Failure> {
+        let message = refusal.to_string();
+        let kind = EventKind::Custom(Custom::Refused { hole: refusal.hole, message });
+        let mut screen = Screen::of_script(Format::Json);
+        let Some(mut session) = session else {
+            if self.json {
+                screen.show(&Event { seq: 0, session: String::new(), round: 0, at: Timestamp::now(), kind });
+            }
+            return Ok(());
+        };
+        let _hold = open::hold(config, &session)?;
+        let mut events = session.subscribe();
+        session.emitter().emit(kind);
+        // Without `--json`, the failure that follows says the same.
+        if self.json {
+            screen.watch(&mut events, session.save()).await?
+        } else {
+            session.save().await?
+        }
+        Ok(())
+    }
+
     fn source(&self) -> Result<String, Failure> {
         let read = |text: std::io::Result<String>| {
-            text.map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", self.file.display())))
+            text.map_err(|error| {
+                let hint = match error.kind() {
+                    ErrorKind::NotFound => "name a Python file, or `-` to read the program from standard input",
+                    ErrorKind::InvalidData => "a Python file is UTF-8 text",
+                    _ => "see that you may read it and that it is a file",
+                };
+                Failure::usage(format!("cannot read `{}`: {error}", self.file.display())).with_hint(hint)
+            })
         };
         if self.file.as_os_str() == "-" {
             let mut text = String::new();

@@ -217,9 +217,12 @@ impl Screen {
             Custom::Question { text, choices, .. } => {
                 self.line(Color::Green.bold(), &format!("? {}", person::question_text(text, choices)));
             }
-            Custom::Isolation { level, layers } if level != "full" => {
-                let layers = if layers.is_empty() { "no layer".to_owned() } else { layers.join(", ") };
-                self.line(Color::Yellow.normal(), &format!("Isolation is {level}: {layers}"));
+            Custom::Isolation { warning: Some(warning), .. } => {
+                self.line(Color::Yellow.normal(), &format!("warning: {warning}"));
+            }
+            Custom::Isolation { level, layers, missing, .. } if level != "full" => {
+                let text = format!("isolation is {level}: {}; not there: {}", layers.join(", "), missing.join(", "));
+                self.line(Color::Yellow.normal(), &text);
             }
             Custom::Isolation { .. } | Custom::Statement { .. } | Custom::ModelUsage { .. } => {}
         }

@@ -4,13 +4,15 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use fimble_toolkit::{ErrorKind, Operation, SessionContext, ToolError};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::output::write_data;
-use super::show::{Format, Screen};
+use super::show::{Format, Screen, milliseconds};
 use super::{Failure, open};
 use crate::config::Config;
+use crate::session::call_statistics;
 
 /// Show and call toolkits.
 #[derive(Debug, Subcommand)]
@@ -26,6 +28,17 @@ pub(super) enum Toolkits {
     Stub {
         /// The toolkit's name.
         name: String,
+    },
+    /// How often your programs called them, how long it took and how it failed, from the journal of all sessions.
+    Stats {
+        /// Of one toolkit only.
+        name: Option<String>,
+        /// Only calls of the last N days.
+        #[arg(long, value_name = "N")]
+        days: Option<u32>,
+        /// Print one JSON object an operation.
+        #[arg(long)]
+        json: bool,
     },
     /// Call one operation; the result is JSON on standard output.
     Call {
@@ -44,6 +57,9 @@ pub(super) enum Toolkits {
 
 impl Toolkits {
     pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
+        if let Toolkits::Stats { name, days, json } = self {
+            return statistics(&config, name.as_deref(), days, json).await;
+        }
         if let Toolkits::Call { yes: true, .. } = self {
             config.gate.policy = config.gate.policy.approving();
         }
@@ -72,6 +88,8 @@ impl Toolkits {
                 }
             }
             Toolkits::Stub { name } => write_data(&crate::prompt::stubs(&[declared(&name)?], u32::MAX)),
+            // It needs no toolkit to be there.
+            Toolkits::Stats { .. } => {}
             Toolkits::Call { name, operation, arguments, .. } => {
                 let failed = |error: ToolError| Failure {
                     code: if error.kind == ErrorKind::Denied { 4 } else { 1 },
@@ -98,6 +116,49 @@ impl Toolkits {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// One line an operation, the errors by kind at its end.
+async fn statistics(config: &Config, name: Option<&str>, days: Option<u32>, json: bool) -> Result<ExitCode, Failure> {
+    let since = days.map_or(Timestamp::UNIX_EPOCH, |days| {
+        Timestamp::now()
+            .saturating_sub(SignedDuration::from_hours(24 * i64::from(days)))
+            .unwrap_or(Timestamp::UNIX_EPOCH)
+    });
+    let store = open::store(config)?;
+    let found = call_statistics(store.as_ref(), open::TENANT, &open::user(), since).await?;
+    let found = found.iter().filter(|one| name.is_none_or(|name| one.toolkit == name));
+    for (number, one) in found.enumerate() {
+        if json {
+            write_data(&format!("{}\n", serde_json::to_string(one).unwrap_or_default()));
+            continue;
+        }
+        if number == 0 {
+            out!(
+                "{:<40} {:>7} {:>7} {:>10} {:>10} {:>10}  ERRORS",
+                "OPERATION",
+                "CALLS",
+                "FAILED",
+                "MEDIAN",
+                "P95",
+                "LONGEST"
+            );
+        }
+        let failed: u64 = one.errors.values().sum();
+        let errors: Vec<String> = one.errors.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let open = if one.open == 0 { String::new() } else { format!("  ({} without an end)", one.open) };
+        out!(
+            "{:<40} {:>7} {:>7} {:>10} {:>10} {:>10}  {}{open}",
+            format!("{}.{}", one.toolkit, one.operation),
+            one.calls,
+            failed,
+            milliseconds(one.median_ms),
+            milliseconds(one.p95_ms),
+            milliseconds(one.longest_ms),
+            if errors.is_empty() { "-".to_owned() } else { errors.join(", ") }
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `name=value` pairs as keyword arguments. A value is read as JSON where the parameter is no plain string.

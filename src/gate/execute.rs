@@ -88,6 +88,7 @@ pub async fn execute(
     cancel: &CancellationToken,
 ) -> Result<Executed, ExecuteError> {
     let Program { prefix, hole, suffix, .. } = program;
+    let goal = gate.secrets().mask(&order.goal);
     let mut round =
         session.begin_round(order.goal, order.parents, prefix.clone(), hole.clone(), suffix.clone()).await?;
     let emitter = session.emitter();
@@ -105,11 +106,14 @@ pub async fn execute(
         user: session.record().user.clone(),
     };
     let variables: BTreeMap<_, _> = session.variables().clone();
+    let killed = cancel.child_token();
+    let entered = gate.live().enter(&context.session, round.number, &goal, order.limits.wall_s, killed.clone());
     let host = Arc::new(RoundGate::new(
         Arc::clone(gate),
         session.journal(round.number),
         emitter.clone(),
         context,
+        Arc::clone(&entered.running),
         attendant,
         variables,
     ));
@@ -120,7 +124,9 @@ pub async fn execute(
         proxies: gate.declarations().into_iter().map(|declaration| declaration.name).collect(),
         limits: order.limits,
     };
-    let ran = interpreter.run(run, Arc::clone(&host) as Arc<dyn interpreter::Host>, cancel.clone()).await;
+    let ran = interpreter.run(run, Arc::clone(&host) as Arc<dyn interpreter::Host>, killed.clone()).await;
+    drop(entered);
+    let was_killed = killed.is_cancelled() && !cancel.is_cancelled();
     let finished = match ran {
         Ok(finished) => finished,
         Err(error) => {
@@ -135,7 +141,7 @@ pub async fn execute(
     end_cut_off_calls(session, &round, &emitter).await?;
 
     let effects = host.effects();
-    round.outcome = Some(outcome(gate, &finished));
+    round.outcome = Some(outcome(gate, &finished, was_killed));
     round.output = gate.secrets().mask(&finished.output);
     round.statements_done = finished.statements_done;
     round.ended_at = Some(Timestamp::now());
@@ -224,7 +230,7 @@ async fn end_cut_off_calls(session: &Session, round: &Round, emitter: &Emitter) 
     Ok(())
 }
 
-fn outcome(gate: &Gate, finished: &Finished) -> Outcome {
+fn outcome(gate: &Gate, finished: &Finished, was_killed: bool) -> Outcome {
     match &finished.ending {
         Ending::Returned { value } => {
             Outcome::Finished { value: value.as_deref().map(|value| gate.secrets().mask(value)) }
@@ -234,6 +240,10 @@ fn outcome(gate: &Gate, finished: &Finished) -> Outcome {
         }
         Ending::Limit { limit, message } => Outcome::Stopped { limit: (*limit).to_owned(), message: message.clone() },
         Ending::Crashed { message } => Outcome::Stopped { limit: "crash".to_owned(), message: message.clone() },
+        Ending::Cancelled if was_killed => Outcome::Stopped {
+            limit: "killed".to_owned(),
+            message: "a person ended the program with `fimble kill`; nothing that it assigned was kept".to_owned(),
+        },
         Ending::Cancelled => {
             Outcome::Stopped { limit: "cancelled".to_owned(), message: "the user stopped the program".to_owned() }
         }

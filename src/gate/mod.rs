@@ -5,6 +5,7 @@
 
 mod call;
 mod execute;
+mod live;
 mod patience;
 mod policy;
 mod round;
@@ -19,6 +20,7 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
 pub use execute::{ExecuteError, Executed, Order, execute};
+pub use live::{Live, RoundView, Wait, WaitKind};
 pub use policy::{Decision, Policy};
 pub use round::{Effects, RoundGate};
 pub use secrets::Secrets;
@@ -105,12 +107,18 @@ pub struct Gate {
     registry: Arc<Registry>,
     config: Config,
     secrets: Secrets,
+    live: Arc<Live>,
 }
 
 impl Gate {
     /// A gate before `registry`.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
-        Self { registry, config, secrets }
+        Self { registry, config, secrets, live: Arc::default() }
+    }
+
+    /// The rounds that run now.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
     }
 
     /// All toolkits a program may call: the system toolkit first, then the registry's.

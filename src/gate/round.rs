@@ -10,11 +10,12 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::call::json_text;
+use super::live::{Running, WaitKind};
 use super::patience::Patience;
 use super::system::{self, System};
 use super::{Attendant, Gate};
 use crate::event::{Custom, EventKind};
-use crate::interpreter::{Host, HostCall};
+use crate::interpreter::{Host, HostCall, Process};
 use crate::record::{CallRecord, CallStatus, Variable};
 use crate::registry::{bind_call, unknown_operation};
 use crate::session::{Emitter, Journal, call_key};
@@ -25,6 +26,7 @@ pub struct RoundGate {
     journal: Journal,
     emitter: Emitter,
     context: SessionContext,
+    running: Arc<Running>,
     patience: Arc<Patience>,
     system: Arc<System>,
     effects: Arc<Effects>,
@@ -48,16 +50,17 @@ struct EffectsState {
 
 impl RoundGate {
     /// The gate of a round of `context`'s session.
-    pub fn new(
+    pub(super) fn new(
         gate: Arc<Gate>,
         journal: Journal,
         emitter: Emitter,
         context: SessionContext,
+        running: Arc<Running>,
         attendant: Arc<dyn Attendant>,
         variables: BTreeMap<String, Variable>,
     ) -> Self {
         let effects = Arc::<Effects>::default();
-        let patience = Arc::new(Patience::new(attendant));
+        let patience = Arc::new(Patience::new(attendant, Arc::clone(&running)));
         let system = Arc::new(System {
             effects: Arc::clone(&effects),
             emitter: emitter.clone(),
@@ -67,7 +70,7 @@ impl RoundGate {
             secrets: gate.secrets.clone(),
             longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
         });
-        Self { gate, journal, emitter, context, patience, system, effects }
+        Self { gate, journal, emitter, context, running, patience, system, effects }
     }
 
     /// What the round did to its conversation.
@@ -125,7 +128,9 @@ impl RoundGate {
         })?;
         self.tell_request(&record);
         let begun = Instant::now();
+        let waiting = self.running.wait(WaitKind::Call, &called);
         let result = self.gate.run(toolkit.as_ref(), &operation, &record, arguments, &self.context).await;
+        drop(waiting);
         record.done_at = Some(Timestamp::now());
         record.status = match &result {
             Ok(value) => CallStatus::Done { result: value.clone() },
@@ -185,11 +190,16 @@ impl RoundGate {
 #[async_trait]
 impl Host for RoundGate {
     async fn call(&self, call: HostCall) -> Result<Value, ToolError> {
+        self.running.count_call();
         self.pass(call).await
     }
 
+    fn begins(&self, process: Process) {
+        self.running.begins(process);
+    }
+
     fn waits_for_person(&self) -> Duration {
-        self.patience.total()
+        self.running.waited_for_person()
     }
 
     fn print(&self, text: &str) {

@@ -26,6 +26,12 @@ pub struct Config {
     pub scratch_folder: PathBuf,
     /// Seconds in which a zygote must be ready, and a child after it was asked for. Default 30.
     pub start_s: f64,
+    /// Packages that programs may import besides the standard library, as pip names them, e.g. `numpy` or `pandas>=2`.
+    /// `fimble packages sync` makes them ready. Default none.
+    pub packages: Vec<String>,
+    /// Where packages are kept. Every user must be able to enter it when the jail is started by root. Default:
+    /// `$XDG_CACHE_HOME/fimble/packages`, for root without that variable `/var/cache/fimble/packages`.
+    pub packages_folder: Option<PathBuf>,
     /// The program that is started as the zygote; it must call [`init`](super::init) first. Default: this program.
     pub executable: Option<PathBuf>,
     /// For tests of the jail: system calls that only an attack makes fail with EPERM, where otherwise they kill. A program
@@ -46,6 +52,8 @@ impl Default for Config {
             uid: 64_023,
             scratch_folder: PathBuf::from("/tmp"),
             start_s: 30.0,
+            packages: Vec::new(),
+            packages_folder: None,
             executable: None,
             spares_deadly_calls: false,
         }
@@ -78,6 +86,9 @@ impl Level {
     }
 }
 
+/// The layers of a complete jail, outermost first. Started by root, `user` comes before them.
+const COMPLETE: [&str; 5] = ["namespaces", "root", "seccomp", "landlock", "limits"];
+
 /// What confines the programs of an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
@@ -85,4 +96,24 @@ pub struct Isolation {
     pub level: Level,
     /// The active layers, outermost first, e.g. `namespaces`, `seccomp`, `landlock 7`, `limits`.
     pub layers: Vec<String>,
+    /// The layers of a complete jail that are not active, outermost first; none in `full`.
+    pub missing: Vec<String>,
+}
+
+impl Isolation {
+    /// What is missing beside the active layers; `as_root` says that the host runs as root.
+    pub(super) fn of(level: Level, layers: Vec<String>, as_root: bool) -> Self {
+        // A layer may have its version behind its name.
+        let is_active = |name: &str| layers.iter().any(|layer| layer.split(' ').next() == Some(name));
+        let user = as_root.then_some("user");
+        let missing = user.into_iter().chain(COMPLETE).filter(|name| !is_active(name)).map(str::to_owned).collect();
+        Self { level, layers, missing }
+    }
+
+    /// The sentence that every session of trusted programs begins with; `None` where the kernel confines them.
+    pub fn warning(&self) -> Option<&'static str> {
+        (self.level == Level::None).then_some(
+            "isolation is none: a program can read, change and send whatever you can; run only programs that you trust",
+        )
+    }
 }

@@ -38,6 +38,8 @@ pub(super) struct Start {
     pub uid: u32,
     /// The prefix of the CPython to use.
     pub python_home: Option<PathBuf>,
+    /// The prepared folder of packages, if there are any.
+    pub packages: Option<PathBuf>,
     /// Where scratch folders are made when they cannot be mounted.
     pub scratch_folder: PathBuf,
     /// See [`Config::spares_deadly_calls`](super::Config::spares_deadly_calls).

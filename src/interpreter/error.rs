@@ -29,6 +29,14 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
+    /// The packages of the configuration are not there, or not whole; nothing ran.
+    #[error("{reason}\n\nhint: {hint}")]
+    Packages {
+        /// What is missing.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
     /// A program with its variables is larger than a frame may be; nothing ran.
     #[error(
         "the program and its variables are too large: {size_kib} KiB\n\nhint: carry less, or raise `interpreter.limits.frame_kib`: {limit_kib}"
@@ -48,6 +56,10 @@ impl Error {
             hint: "run `fimble doctor`; a program that embeds the crate must call `fimble::interpreter::init()` first in `main`"
                 .to_owned(),
         }
+    }
+
+    pub(super) fn packages(reason: impl std::fmt::Display, hint: impl Into<String>) -> Self {
+        Self::Packages { reason: reason.to_string(), hint: hint.into() }
     }
 
     pub(super) fn protocol(reason: impl std::fmt::Display) -> Self {

@@ -11,7 +11,9 @@ pub mod frame;
 mod jail;
 mod message;
 mod output;
+pub mod packages;
 mod pool;
+mod process;
 mod python;
 mod round;
 mod sources;
@@ -22,6 +24,7 @@ mod zygote;
 pub use config::{Config, Isolation, Level};
 pub use error::Error;
 pub use pool::Interpreter;
+pub use process::{Process, Vitals};
 pub use zygote::init;
 
 use std::time::Duration;
@@ -45,6 +48,19 @@ pub struct Run {
     pub proxies: Vec<String>,
     /// What it may use.
     pub limits: Limits,
+}
+
+impl Run {
+    /// A program alone: no variables, no toolkits, the default limits.
+    pub fn of(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            file_name: "<program>".to_owned(),
+            variables: Vec::new(),
+            proxies: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// What a program may use. Each is named in the configuration under `interpreter.limits`.
@@ -152,12 +168,30 @@ pub trait Host: Send + Sync {
     fn print(&self, text: &str);
     /// A top-level statement ran to its end: `number` of `of`, from 1.
     fn statement(&self, number: u32, of: u32);
+    /// The program is about to begin, in this process. Comes again, and the statements from the first one on,
+    /// if that process is lost before the program called or printed anything and another one takes its place.
+    fn begins(&self, _process: Process) {}
     /// For how long so far the program waited for a person, a wait under way included and waits at the same time counted
     /// once. Never less than it was. It does not count towards [`Limits::wall_s`]: however long a person thinks, the
     /// program has its whole time for itself.
     fn waits_for_person(&self) -> Duration {
         Duration::ZERO
     }
+}
+
+/// Answers no call and shows nothing: the [`Host`] of a program alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+#[async_trait]
+impl Host for Nobody {
+    async fn call(&self, _call: HostCall) -> Result<Value, ToolError> {
+        Err(ToolError::unavailable("nobody answers calls here"))
+    }
+
+    fn print(&self, _text: &str) {}
+
+    fn statement(&self, _number: u32, _of: u32) {}
 }
 
 /// What became of a program.

@@ -8,6 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::packages::SITE;
 use super::sources::SOURCES;
 
 /// Extension modules that are not loaded ahead, and so cannot be loaded at all: they need what the jail has not, bring
@@ -39,20 +40,28 @@ pub(super) struct Home {
     pub library: PathBuf,
     /// Its extension modules.
     pub extensions: PathBuf,
+    /// The prepared folder of packages.
+    pub packages: Option<PathBuf>,
 }
 
 impl Home {
+    /// Where the packages' modules lie.
+    pub fn site(&self) -> Option<PathBuf> {
+        Some(self.packages.as_ref()?.join(SITE))
+    }
+
     /// The CPython that this program was built with, or another one of the same version.
-    pub fn find(prefix: Option<&Path>) -> Self {
+    pub fn find(prefix: Option<&Path>, packages: Option<PathBuf>) -> Self {
         match prefix {
             None => Self {
                 prefix: PathBuf::from(env!("EMBEDDED_PYTHON_PREFIX")),
                 library: PathBuf::from(env!("EMBEDDED_PYTHON_STDLIB")),
                 extensions: PathBuf::from(env!("EMBEDDED_PYTHON_DYNLOAD")),
+                packages,
             },
             Some(prefix) => {
                 let library = prefix.join(concat!("lib/python", env!("EMBEDDED_PYTHON_VERSION")));
-                Self { prefix: prefix.to_owned(), extensions: library.join("lib-dynload"), library }
+                Self { prefix: prefix.to_owned(), extensions: library.join("lib-dynload"), library, packages }
             }
         }
     }
@@ -149,7 +158,7 @@ unsafe fn configure(config: &mut ffi::PyConfig, home: &Home) -> Result<(), Strin
         ] {
             check(ffi::PyConfig_SetString(owner, field, value.as_ptr()))?;
         }
-        for folder in [&home.library, &home.extensions] {
+        for folder in [&home.library, &home.extensions].into_iter().chain(home.site().as_ref()) {
             check(ffi::PyWideStringList_Append(&raw mut (*owner).module_search_paths, wide(folder)?.as_ptr()))?;
         }
     }
@@ -185,6 +194,9 @@ fn warm(python: Python<'_>, home: &Home) -> PyResult<()> {
     for name in extension_modules(&home.extensions) {
         // One that lacks a library on this machine is simply not there.
         let _ = importlib.call_method1("import_module", (name,));
+    }
+    if let Some(folder) = &home.packages {
+        python.import("_fimble.packages")?.call_method1("load", (folder,))?;
     }
     let gc = python.import("gc")?;
     gc.call_method0("collect")?;

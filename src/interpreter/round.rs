@@ -56,7 +56,7 @@ const YEAR: Duration = Duration::from_secs(31_536_000);
 /// What came of it.
 pub(super) enum Driven {
     Finished(Box<Finished>),
-    /// The zygote ended before the program said anything: nothing happened, so it can be run again.
+    /// The zygote ended before the program called or printed anything: nobody saw it, so it can be run again.
     Lost,
 }
 
@@ -88,6 +88,7 @@ struct Round<'a> {
     /// When to look at the time again, or to kill a program that was told to stop.
     deadline: Instant,
     frame_bytes: usize,
+    /// True once it called or printed something.
     heard: bool,
 }
 
@@ -139,6 +140,7 @@ pub(super) async fn drive(
         heard: false,
     };
     round.child.wire.set_frame_bytes(frame_bytes);
+    host.begins(round.child.process());
     round.child.wire.send(frame::RUN, &opening);
     let ended = round.talk(cancel).await?;
     round.show();
@@ -149,7 +151,8 @@ pub(super) async fn drive(
     round.drop_calls();
     let exit = round.wait_for_exit().await;
     let wall = started.elapsed();
-    if exit.is_none() && !round.heard && round.stop.is_none() && round.child.is_orphan() {
+    let is_unseen = !round.heard && round.done.is_none();
+    if exit.is_none() && is_unseen && round.stop.is_none() && round.child.is_orphan() {
         return Ok(Driven::Lost);
     }
     Ok(Driven::Finished(Box::new(round.finish(exit, wall))))
@@ -242,7 +245,7 @@ impl Round<'_> {
     }
 
     fn take_frame(&mut self, Frame { kind, body }: Frame) -> Flow {
-        self.heard = true;
+        self.heard |= matches!(kind, frame::PRINT | frame::CALL);
         if kind != frame::PRINT {
             self.show();
         }

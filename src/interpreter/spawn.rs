@@ -20,8 +20,9 @@ use tokio::time::timeout;
 use super::config::{Config, Isolation, Level};
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
+use super::process::Process;
 use super::wire::{Frame, Incoming, Wire};
-use super::{frame, zygote};
+use super::{frame, packages, zygote};
 
 /// The most bytes of a child's first frame.
 const FIRST_FRAME_BYTES: usize = 64 * 1024;
@@ -62,7 +63,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Child {
     pub wire: Wire,
-    process: OwnedFd,
+    process: Arc<OwnedFd>,
     ended: oneshot::Receiver<Exit>,
     /// Keeps the zygote alive as long as its children.
     zygote: Arc<Zygote>,
@@ -84,6 +85,7 @@ impl Zygote {
             level: config.isolation,
             uid: config.uid,
             python_home: config.python_home.clone(),
+            packages: packages::find(config)?.map(|prepared| prepared.folder),
             scratch_folder: config.scratch_folder.clone(),
             spares_deadly_calls: config.spares_deadly_calls,
         };
@@ -102,7 +104,7 @@ impl Zygote {
             None => return Err(Error::spawn("the zygote ended before it was ready")),
         };
         let reader = tokio::spawn(read_reports(Arc::clone(&control), Arc::clone(&shared))).abort_handle();
-        let isolation = Isolation { level: config.isolation, layers };
+        let isolation = Isolation::of(config.isolation, layers, nix::unistd::geteuid().is_root());
         Ok(Arc::new(Self {
             control,
             shared,
@@ -175,7 +177,7 @@ impl Zygote {
             Err(_) => return Err(Error::spawn("the zygote ended")),
         };
         let wire = Wire::new(stream, FIRST_FRAME_BYTES);
-        let mut child = Child { wire, process, ended: has_ended, zygote: Arc::clone(self) };
+        let mut child = Child { wire, process: Arc::new(process), ended: has_ended, zygote: Arc::clone(self) };
         match child.wire.next(true).await.map_err(Error::spawn)? {
             Incoming::Frame(Frame { kind: frame::READY, .. }) => Ok(child),
             Incoming::Frame(Frame { kind: frame::UNJAILED, body }) => Err(Error::Isolation {
@@ -207,6 +209,11 @@ impl Drop for Zygote {
 }
 
 impl Child {
+    /// Its process, to be looked at.
+    pub fn process(&self) -> Process {
+        Process::new(Arc::clone(&self.process))
+    }
+
     /// Sends a signal; nothing happens if the child has ended.
     pub fn signal(&self, signal: i32) {
         kill(&self.process, signal);

@@ -2,7 +2,7 @@
 //! it forks a child for each, hands it its socket, and reports how it ended.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::exit;
@@ -15,6 +15,7 @@ use super::child::{self, Confinement};
 use super::config::Level;
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::jail::{self, Folders, Missing, Scratch};
+use super::packages;
 use super::python::{self, Forked, Home};
 
 /// The hidden command that a zygote is started with.
@@ -54,7 +55,8 @@ impl From<Missing> for Refusal {
 
 fn serve() -> i32 {
     let Some(control) = take_control() else {
-        eprintln!("`fimble zygote` is started by fimble itself\n\nhint: use `fimble chat` or `fimble run`");
+        let text = "`fimble zygote` is started by fimble itself\n\nhint: use `fimble chat` or `fimble run`";
+        let _ = writeln!(io::stderr(), "{text}");
         return 2;
     };
     let Ok(Some((Command::Start(start), _))) = receive::<Command>(control.as_fd()) else { return 1 };
@@ -140,7 +142,10 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
         }
         layers.push("namespaces".to_owned());
     }
-    let home = Home::find(start.python_home.as_deref());
+    if start.packages.is_some() {
+        packages::forbid_threads();
+    }
+    let home = Home::find(start.python_home.as_deref(), start.packages.clone());
     python::start(&home).map_err(|reason| Refusal::Other {
         reason: format!("CPython: {reason}"),
         hint: "install the CPython that fimble was built with, where every user may read it, or set `interpreter.python_home`",
@@ -148,11 +153,13 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
     if threads() != Some(1) {
         return Err(Refusal::Other {
             reason: "an imported module started a thread".to_owned(),
-            hint: "run `fimble doctor`",
+            hint: "leave out of `interpreter.packages` what starts threads when it is imported",
         });
     }
+    let site = home.site();
     let readable: Vec<PathBuf> = [home.library, home.extensions, PathBuf::from(TIME_ZONES)]
         .into_iter()
+        .chain(site)
         .filter(|folder| folder.is_dir())
         .collect();
     let folders = match start.level {

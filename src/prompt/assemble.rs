@@ -104,7 +104,11 @@ fn context_tokens(input: &PromptInput<'_>) -> u32 {
 fn head_context(input: &PromptInput<'_>) -> minijinja::Value {
     // The stubs must leave room for what is said.
     let budget = input.config.stub_tokens.min(context_tokens(input) / 2);
-    context! { stubs => stubs(input.declarations, budget), operations => operations(input.declarations) }
+    context! {
+        stubs => stubs(input.declarations, budget),
+        operations => operations(input.declarations),
+        packages => &input.config.packages,
+    }
 }
 
 fn operations(declarations: &[Declaration]) -> Vec<String> {

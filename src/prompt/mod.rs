@@ -46,11 +46,21 @@ pub struct Config {
     pub stub_tokens: u32,
     /// Tokens of one round's output that are shown, its head and its tail. Default 600.
     pub output_tokens: u32,
+    /// What programs can import besides the standard library, e.g. `numpy 2.1.0`. Not written: who starts the interpreter knows.
+    #[serde(skip)]
+    pub packages: Vec<String>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { context_tokens: 8_192, max_tokens: 768, temperature: 0.0, stub_tokens: 3_000, output_tokens: 600 }
+        Self {
+            context_tokens: 8_192,
+            max_tokens: 768,
+            temperature: 0.0,
+            stub_tokens: 3_000,
+            output_tokens: 600,
+            packages: Vec::new(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod carry;
 mod emitter;
 mod journal;
 mod limits;
+mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use uuid::Uuid;
 pub use emitter::Emitter;
 pub use journal::{Journal, call_key};
 pub use limits::{Config, written_variable};
+pub use statistics::{OperationStatistics, call_statistics};
 
 use crate::event::Event;
 use crate::interpreter::Carried;

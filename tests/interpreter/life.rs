@@ -148,6 +148,25 @@ async fn a_round_that_loses_its_zygote_says_so_and_the_next_one_works() {
 }
 
 #[tokio::test]
+async fn rounds_that_begin_while_the_zygote_dies_are_not_lost() {
+    let interpreter = start().await;
+    for _ in 0..5 {
+        assert_eq!(output(&interpreter, "print(1)").await, "1\n");
+        kill_zygote();
+        // Of several sessions, before anybody can know. Some get the spare child, some a new one.
+        let begun: Vec<_> = (0..4)
+            .map(|number| {
+                let interpreter = interpreter.clone();
+                tokio::spawn(async move { run(&interpreter, &format!("{number} + 1")).await.ending })
+            })
+            .collect();
+        for (number, round) in begun.into_iter().enumerate() {
+            assert_eq!(round.await.unwrap(), Ending::Returned { value: Some((number + 1).to_string()) });
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_old_zygote_is_replaced_without_a_pause() {
     let interpreter = Interpreter::start(&Config { rounds_per_zygote: 5, ..config() }).await.unwrap();
     let first = interpreter.zygote_pid().await;

@@ -134,7 +134,12 @@ pub fn commit(session: &SessionRecord, number: u64) -> RoundCommit {
 pub fn event_kinds() -> Vec<EventKind> {
     let text = || "a \0 🙂 \"quoted\"".to_string();
     let custom = [
-        Custom::Isolation { level: "full".into(), layers: vec!["landlock".into(), "seccomp".into()] },
+        Custom::Isolation {
+            level: "none".into(),
+            layers: vec!["limits".into()],
+            missing: vec!["landlock".into(), "seccomp".into()],
+            warning: Some("isolation is none".into()),
+        },
         Custom::Program { prefix: text(), hole: text(), suffix: text(), repairs: vec![text()] },
         Custom::Refused { hole: text(), message: text() },
         Custom::Print { text: text() },

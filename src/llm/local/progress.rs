@@ -1,6 +1,6 @@
 //! Shows long steps on standard error: a bar on a terminal, plain lines elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -14,7 +14,7 @@ pub fn on_stderr() -> impl FnMut(Step) + Send {
     move |step| match step {
         Step::Note(text) => {
             clear(&mut bar);
-            eprintln!("{text}");
+            note(&text);
         }
         Step::Bytes { done, total } if is_terminal => {
             let bar = bar.get_or_insert_with(|| byte_bar(total));
@@ -26,7 +26,7 @@ pub fn on_stderr() -> impl FnMut(Step) + Send {
         Step::Bytes { done, total } => {
             let tenth = done.saturating_mul(10) / total.max(1);
             if told.replace(tenth) != Some(tenth) {
-                eprintln!("fetched {} of {} MB", done / 1_000_000, total / 1_000_000);
+                note(&format!("fetched {} of {} MB", done / 1_000_000, total / 1_000_000));
             }
         }
         Step::Loading { elapsed } => {
@@ -34,11 +34,16 @@ pub fn on_stderr() -> impl FnMut(Step) + Send {
             if is_terminal {
                 bar.get_or_insert_with(spinner).set_message(text);
             } else if told.replace(0).is_none() {
-                eprintln!("loading the model …");
+                note("loading the model …");
             }
         }
         Step::Loaded => clear(&mut bar),
     }
+}
+
+/// A line for a reader that may be gone.
+fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn clear(bar: &mut Option<ProgressBar>) {

@@ -1,0 +1,104 @@
+//! `fimble ps`: the rounds that run on this machine for this user, whichever process runs them.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Failure;
+use super::output::write_data;
+use super::show::clip;
+use crate::config::live_folders;
+use crate::gate::{RoundView, WaitKind};
+use crate::live::{self, Found};
+
+/// Characters of what a round waits for.
+const WAIT_CHARACTERS: usize = 60;
+
+/// Show the programs that run now, of all your fimble processes on this machine.
+#[derive(Debug, Args)]
+pub(super) struct Ps {
+    /// Print one JSON object a round.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Ps {
+    pub(super) async fn execute(self) -> Result<ExitCode, Failure> {
+        let found = rounds().await?;
+        if self.json {
+            for Found { view, .. } in &found {
+                write_data(&format!("{}\n", serde_json::to_string(view).unwrap_or_default()));
+            }
+        } else if found.is_empty() {
+            note!("no program runs");
+        } else {
+            out!(
+                "{:<42} {:>8} {:>9} {:>17} {:>9} {:>9} {:>6}  WAITS FOR",
+                "ROUND",
+                "PROCESS",
+                "AGE",
+                "WALL TIME",
+                "CPU",
+                "MEMORY",
+                "CALLS"
+            );
+            for Found { view, .. } in &found {
+                print(view);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// All rounds; a process that does not answer is told on standard error.
+pub(super) async fn rounds() -> Result<Vec<Found>, Failure> {
+    let asked = live::rounds(&live_folders()).await;
+    let (found, silent) = asked.map_err(|error| {
+        Failure::new(5, error.to_string()).with_hint("remove the folder or give it back to yourself with mode 700")
+    })?;
+    for process in silent {
+        note!("a process cannot be asked: {process}");
+    }
+    Ok(found)
+}
+
+/// How a round is named on the command line.
+pub(super) fn name(view: &RoundView) -> String {
+    format!("{}/{}", view.session, view.round)
+}
+
+fn print(view: &RoundView) {
+    let unknown = || "?".to_owned();
+    out!(
+        "{:<42} {:>8} {:>9} {:>17} {:>9} {:>9} {:>6}  {}",
+        name(view),
+        view.host_pid,
+        seconds(view.age_s),
+        format!("{} of {}", seconds(view.wall_s), seconds(view.wall_limit_s)),
+        view.cpu_s.map_or_else(unknown, seconds),
+        view.memory_kib.map_or_else(unknown, |kib| format!("{:.1} MiB", kib as f64 / 1_024.0)),
+        view.calls,
+        waits(view)
+    );
+}
+
+/// The first thing that it waits for and how many more there are.
+fn waits(view: &RoundView) -> String {
+    let Some(first) = view.waits.first() else { return "-".to_owned() };
+    let what = match first.kind {
+        WaitKind::Approval => "an approval of ",
+        WaitKind::Answer => "an answer to ",
+        WaitKind::Call => "",
+    };
+    let more = view.waits.len() - 1;
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{what}{} ({}){more}", clip(&first.of, WAIT_CHARACTERS), seconds(first.for_s))
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 600.0 {
+        return format!("{seconds:.1} s");
+    }
+    let minutes = seconds / 60.0;
+    if minutes < 600.0 { format!("{minutes:.0} min") } else { format!("{:.0} h", minutes / 60.0) }
+}
