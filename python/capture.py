@@ -125,7 +125,9 @@ class Capture:
                 return "definition", text, text, 0, self._using(text)
         if text is not None:
             return "import", text, text, 0, []
-        return "value", encode(value, self._names, self._variable_bytes), "", 0, []
+        self._names.used = set()
+        text = encode(value, self._names, self._variable_bytes)
+        return "value", text, "", 0, sorted(self._names.used)
 
     def _using(self, source):
         used = references(source)

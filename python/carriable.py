@@ -22,6 +22,8 @@ from _fimble import objects
 from _fimble.records import Record
 
 DEPTH = 300
+# Classes within classes.
+_NESTED = 5
 
 
 class NotCarried(Exception):
@@ -29,21 +31,32 @@ class NotCarried(Exception):
 
 
 class Names:
-    """What a program's own classes and functions are called: `of` maps the object's id to its name, `keep` holds them."""
+    """What a program's own classes and functions are called, by identity. A class within a class is `Outer.Inner`.
+
+    `used` is the set of the names that were asked for and found, without what follows a dot."""
 
     def __init__(self):
         self._names = {}
         self._kept = []
+        self.used = set()
 
-    def add(self, value, name):
+    def add(self, value, name, depth=0):
         """`value` is the session's `name`; an older one of that name stays known."""
         if id(value) not in self._names:
             self._kept.append(value)
         self._names[id(value)] = name
+        if depth < _NESTED and objects.class_of(value, type):
+            qualname = objects.class_path(value)[1]
+            for inner, attribute in objects.class_attributes(value).items():
+                if objects.class_of(attribute, type) and objects.class_path(attribute)[1] == f"{qualname}.{inner}":
+                    self.add(attribute, f"{name}.{inner}", depth + 1)
 
     def get(self, value):
         """The session's name for a class or function, or None."""
-        return self._names.get(id(value))
+        name = self._names.get(id(value))
+        if name is not None:
+            self.used.add(name.partition(".")[0])
+        return name
 
 
 LEAVES = objects.ids((type(None), bool, int, float, str))

@@ -159,7 +159,7 @@ class _Reader:
 
     def class_called(self, path):
         """The class that the codec calls so."""
-        return self._lookup(path) if ":" not in path else find_global(path)
+        return self.name(path) if ":" not in path else find_global(path)
 
     def _object(self, parts, number):
         kind = self.class_called(parts[0])
@@ -203,9 +203,13 @@ class _Reader:
             else:
                 object.__setattr__(value, name, item)
 
-    def name(self, name, _):
+    def name(self, path, *_):
         """A class or function of the session."""
-        return self._lookup(name)
+        name, *inner = path.split(".")
+        value = self._lookup(name)
+        for name in inner:
+            value = objects.class_attributes(value)[name]
+        return value
 
 
 class _Attributes:
