@@ -76,7 +76,7 @@ class _Reader:
         """Fills in what was not there yet."""
         for container, key, number in self._open:
             if type(container) is _Attributes:
-                object.__setattr__(container.owner, key, self._made[number])
+                objects.set_state(container.owner, key, self._made[number])
             else:
                 container[key] = self._made[number]
 
@@ -179,7 +179,7 @@ class _Reader:
             base.extend(value, payload)
         elif base is set:
             set.update(value, payload)
-        elif base is BaseException:
+        elif base is BaseException or base is OSError:
             value.args = payload
         self._attributes(value, parts[1])
         return value
@@ -201,7 +201,7 @@ class _Reader:
             if type(item) is _Later:
                 self._open.append((_Attributes(value), name, item.number))
             else:
-                object.__setattr__(value, name, item)
+                objects.set_state(value, name, item)
 
     def name(self, path, *_):
         """A class or function of the session."""

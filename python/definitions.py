@@ -138,7 +138,7 @@ class Definitions:
 
     def _is_elsewhere(self, value, node):
         """True if another branch of an `if` or `try` made the object that has this node's name."""
-        if type(value) is type:
+        if objects.class_of(value, type):
             made = objects.class_attributes(value).items()
         else:
             made = [("<lambda>" if type(node) is ast.Assign or type(node) is ast.AnnAssign else node.name, value)]

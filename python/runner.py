@@ -31,6 +31,8 @@ WARM = (
 ).split()
 
 _VALUE = 4_000
+# Bytes of a final frame for what is no variable.
+_ROOM = 256 * 1024
 
 
 def prepare():
@@ -200,14 +202,20 @@ class Round:
 
     def _say(self, ending, captured):
         self._output.hold()
+        room = self._channel.frame_bytes - min(_ROOM, self._channel.frame_bytes // 4)
         while True:
             try:
                 self._channel.send(wire.DONE, self._final(ending, captured))
                 break
-            except wire.FrameTooLarge:
-                self._shrink(captured)
-            except (ValueError, TypeError, MemoryError):
+            except (wire.FrameTooLarge, MemoryError):
+                if room < 1024:
+                    captured = Captured()
+                captured.shrink(room, self._restored)
+                room //= 2
+            except (ValueError, TypeError):
                 captured = Captured()
+            if not room:
+                break
         self._channel.close()
 
     def _final(self, ending, captured):
@@ -220,15 +228,6 @@ class Round:
             "statements": len(self._statements),
         }
 
-    @staticmethod
-    def _shrink(captured):
-        largest = max(captured.written, key=lambda entry: len(entry["content"]), default=None)
-        if largest is None:
-            captured.removed, captured.not_carried = [], []
-            return
-        captured.written.remove(largest)
-        captured.not_carried.append([largest["name"], "the variables of this round are too large together; keep less"])
-
     def _warn(self, sentence):
         self._output.write(f"warning: {sentence}\n")
 
@@ -240,7 +239,7 @@ class Round:
 def _chain(error):
     """The exception and those it came of."""
     seen = []
-    while error is not None and error not in seen and len(seen) < 50:
+    while error is not None and not any(one is error for one in seen) and len(seen) < 50:
         seen.append(error)
         error = error.__cause__ or error.__context__
     return seen
