@@ -10,7 +10,7 @@ import types
 from _fimble import objects
 from _fimble.carriable import NotCarried, TooLarge, global_path
 from _fimble.codec import encode
-from _fimble.definitions import import_source, references
+from _fimble.definitions import changed, import_source, references
 from _fimble.missing import Missing
 from _fimble.pending import Pending, reply_of
 from _fimble.preview import cut, preview, type_name
@@ -23,16 +23,18 @@ _LONGEST_NAME = 200
 _MOST_REASONS = 200
 # The host takes a last word of more names for a forgery: `WRITTEN` in `src/interpreter/done.rs`.
 MOST_NAMES = 20_000
+_MOST_WARNINGS = 10
 _TOO_LARGE = "the variables of this round are too large together; keep less"
 _TOO_MANY = f"a round keeps at most {MOST_NAMES:,} names; put values into a list or dict"
 _FUNCTIONS = objects.ids((types.FunctionType, types.BuiltinFunctionType))
 
 
 class Captured:
-    """Three lists for the DONE frame: `written` (dicts), `removed` (names), `not_carried` (pairs of name and reason)."""
+    """Three lists for the DONE frame: `written` (dicts), `removed` (names), `not_carried` (pairs of name and reason); and
+    `warnings`, sentences about what a carried name loses."""
 
     def __init__(self):
-        self.written, self.removed, self.not_carried = [], [], []
+        self.written, self.removed, self.not_carried, self.warnings = [], [], [], []
         self._untold = 0
 
     def refuse(self, name, reason, was_there):
@@ -102,6 +104,7 @@ class Capture:
         same = restored is not None and restored.value is value
         if kind is Missing or kind is Toolkit or kind is Operation or same and self._is_settled(restored, kind):
             if restored is not None and restored.kind == "definition":
+                self._warn_of_changes(name, value, restored.marks)
                 self._used.update(references(restored.content) if self._hides() else ())
             return
         if restored is None and len(self.captured.written) >= MOST_NAMES:
@@ -151,6 +154,7 @@ class Capture:
         definitions = self._definitions
         made = definitions.made.get(name)
         if made is not None and made.value is value:
+            self._warn_of_changes(name, value, made.marks)
             return "definition", made.source, made.shown, made.line, self._using(made.source)
         previous = restored.content if restored is not None and restored.kind == "import" else None
         text = import_source(name, value, definitions.imports, previous)
@@ -164,6 +168,13 @@ class Capture:
         text = encode(value, self._names, min(self._variable_bytes, self._left))
         return "value", text, "", 0, sorted(self._names.used)
 
+    def _warn_of_changes(self, name, value, marks):
+        lost = changed(value, marks, self._names) if type(value) is not Missing else ()
+        if lost and len(self.captured.warnings) < _MOST_WARNINGS:
+            what = ", ".join(f"`{name}.{one}`" if one.isidentifier() else one for one in lost[:5])
+            sentence = f"only the source of `{name}` is kept for the next program, not {what} as it is now; keep it in a variable"
+            self.captured.warnings.append(cut(sentence, 400))
+
     def _using(self, source):
         used = references(source)
         self._used.update(used)
@@ -171,8 +182,13 @@ class Capture:
 
     def _alias(self, name, value):
         own = self._names.get(value)
-        if own is not None and own != name and self._namespace.get(own) is value:
-            return f"{name} = {own}"
+        if own is not None and own != name:
+            outer, *inner = own.split(".")
+            found = self._namespace.get(outer)
+            for one in inner:
+                found = objects.class_attributes(found).get(one) if objects.class_of(found, type) else None
+            if found is value:
+                return f"{name} = {own}"
         if id(type(value)) in _FUNCTIONS:
             module, path = value.__module__, value.__qualname__
         else:

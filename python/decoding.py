@@ -190,6 +190,9 @@ class _Reader:
         arguments = self.read(parts[1])
         value = kind.__new__(kind, *arguments)
         value.args = arguments
+        if objects.has_ancestor(kind, UnicodeError):
+            # These keep their arguments in C as well.
+            kind.__init__(value, *arguments)
         self._attributes(value, parts[2])
         return value
 

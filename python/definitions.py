@@ -4,6 +4,7 @@ Statements are looked at after they ran: a name is a definition's if it holds th
 It does not know how values are carried.
 """
 
+import abc
 import ast
 import builtins
 import collections
@@ -16,6 +17,8 @@ import types
 import typing
 
 from _fimble import objects
+from _fimble.carriable import NotCarried
+from _fimble.codec import encode
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SCOPES = (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -33,17 +36,25 @@ _TypeAlias = getattr(ast, "TypeAlias", ())
 _BINDING = {*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, *([_TypeAlias] if _TypeAlias else [])}
 _BUILTINS = frozenset(vars(builtins))
 
+# `abc` counts in its own when a class is made.
+_MACHINERY = objects.ids((type(abc.ABC.__dict__["_abc_impl"]),))
+
 # Where the compiler counts lines: `str.splitlines` knows more.
 _NEWLINE = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 
+# What may change without becoming another object; a class or a default value that holds one is looked at more closely.
+_CONTAINERS = objects.ids((list, dict, set, collections.deque, collections.OrderedDict, collections.Counter, collections.defaultdict))
+_MARK = 64 * 1024
+
+
 class Definition:
-    """The source that made an object. `shown` is its first line for a reader."""
+    """The source that made an object. `shown` is its first line for a reader, `marks` is what it held at first."""
 
-    __slots__ = ("value", "source", "line", "shown")
+    __slots__ = ("value", "source", "line", "shown", "marks")
 
-    def __init__(self, value, source, line, shown):
-        self.value, self.source, self.line, self.shown = value, source, line, shown
+    def __init__(self, value, source, line, shown, marks):
+        self.value, self.source, self.line, self.shown, self.marks = value, source, line, shown, marks
 
 
 class Definitions:
@@ -186,9 +197,9 @@ class Definitions:
             self._lines = _NEWLINE.split(self._text)
         source = self._future + (source or self._source(node))
         line = self._lines[node.lineno - 1].strip() if node.lineno <= len(self._lines) else name
-        self.made[name] = Definition(value, source, node.lineno, line)
         if self._names.get(value) is None:
             self._names.add(value, name)
+        self.made[name] = Definition(value, source, node.lineno, line, marks(value, self._names))
 
     def _imported(self, node):
         module = node.module if type(node) is ast.ImportFrom else None
@@ -219,6 +230,41 @@ class Definitions:
         text = "".join(lines) + "\n"
         # Indented lines stay as they are: taking the indentation away would change text within strings.
         return text if not node.col_offset else f"if True:\n{text}"
+
+
+def marks(value, names):
+    """What a function or class holds besides its code: a dict of names to the object, and its text if that may change."""
+    if type(value) is types.FunctionType:
+        held = dict(value.__dict__)
+        for default in value.__defaults__ or ():
+            if id(type(default)) in _CONTAINERS:
+                held["its default values"] = value.__defaults__
+    elif objects.class_of(value, type):
+        held = objects.class_attributes(value)
+    else:
+        return {}
+    # `_name_` is what `enum` calls its own.
+    own = {name: one for name, one in held.items() if name[:2] != "__" and not (name[0] == "_" and name[-1] == "_")}
+    return {name: (one, _text(one, names)) for name, one in own.items() if id(type(one)) not in _MACHINERY}
+
+
+def _text(value, names):
+    if id(type(value)) not in _CONTAINERS and type(value) is not tuple:
+        return None
+    try:
+        return encode(value, names, _MARK)
+    except NotCarried:
+        return None
+
+
+def changed(value, before, names):
+    """What the program set on a function or class, or changed in it, since `before`: names, sorted."""
+    after = marks(value, names)
+    return sorted(
+        name
+        for name in {*before, *after}
+        if name not in after or name not in before or after[name][0] is not before[name][0] or after[name][1] != before[name][1]
+    )
 
 
 def import_source(name, value, imports, previous):

@@ -19,7 +19,7 @@ from _fimble.output import Input, Output
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "carriable", "codec", "decoding", "preview", "output", "pending",
-    "arguments", "calls", "proxies", "missing", "namespace", "statements", "definitions", "tracebacks", "capture", "runner",
+    "arguments", "calls", "proxies", "missing", "definitions", "namespace", "statements", "tracebacks", "capture", "runner",
 )  # fmt: skip
 
 WARM = (
@@ -194,7 +194,10 @@ class Round:
             self._limits["variable_bytes"], self._limits["variables_bytes"],
         )  # fmt: skip
         try:
-            return capture.run()
+            captured = capture.run()
+            for sentence in captured.warnings:
+                self._warn(sentence)
+            return captured
         except Exception as error:
             captured = capture.captured
             captured.not_carried.append(["*", f"the namespace could not be looked at: {type(error).__name__}: {error}"])

@@ -3,7 +3,6 @@
 A failure prints the seed and the size of the smallest value that fails: sizes grow, so the first failure is a small one.
 """
 
-import array
 import collections
 import dataclasses
 import datetime
@@ -315,6 +314,114 @@ class Exact(unittest.TestCase):
                 self.assertEqual(encode(back), text)
             except Exception as error:
                 raise AssertionError(f"seed {seed}, size {size}: {text[:2000]}") from error
+
+    def check(self, value):
+        back = decode(encode(value))
+        self.assertIs(type(back), type(value))
+        return back
+
+    def test_a_value_may_hold_itself_in_every_way(self):
+        def ring(make):
+            inner = []
+            outer = make(inner)
+            inner.append(outer)
+            return outer
+
+        made = [
+            (Row, lambda one: one[0]), (Point, None), (Frozen, lambda one: one.key), (KeyError, lambda one: one.args[0]), (slice, lambda one: one.stop),
+            (lambda inner: functools.partial(print, inner), lambda one: one.args[0]), (lambda inner: (inner,), lambda one: one[0]),
+        ]  # fmt: skip
+        made[0] = (lambda inner: Row([inner]), lambda one: one[0])
+        made[1] = (lambda inner: Point(inner, 1), lambda one: one.x)
+        for make, inner in made:
+            back = self.check(ring(make))
+            self.assertIs(inner(back)[0], back)
+        for kind in (set, Tags):
+            holder, member = kind(), Plain()
+            member.value = holder
+            holder.add(member)
+            back = self.check(holder)
+            self.assertIs(next(iter(back)).value, back)
+        key = Plain()
+        key.value = {key: 1}
+        back = self.check(key)
+        self.assertEqual(back.value[back], 1)
+        for value in (collections.deque(), Rows()):
+            value.append(value)
+            back = self.check(value)
+            self.assertIs(back[0], back)
+
+    def test_exceptions_keep_what_their_classes_keep_in_c(self):
+        def raised(source):
+            try:
+                exec(source)
+            except BaseException as error:
+                return error
+
+        cause = raised("try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('x') from e")
+        self.assertEqual(type(self.check(cause).__cause__), ZeroDivisionError)
+        group = self.check(ExceptionGroup("g", [ValueError(1), Problem(2, hint="h")]))
+        self.assertEqual((str(group), group.exceptions[0].args, group.exceptions[1].hint), ("g (2 sub-exceptions)", (1,), "h"))
+        sources = ("open('/no/such/file')", "import nothing_here", "nothing_here", "compile('x =', 'f', 'exec')", "exit(3)", "json.loads('[')", "b'\\xff'.decode()", "{}['k']")
+        for source in sources:
+            error = raised(f"import json; {source}")
+            back = self.check(error)
+            names = ("args", "errno", "filename", "name", "lineno", "offset", "text", "code", "pos", "start", "value")
+            self.assertEqual([getattr(back, name, None) for name in names], [getattr(error, name, None) for name in names], source)
+            self.assertEqual(str(back), str(error))
+
+    def test_what_would_be_lost_is_refused(self):
+        for value in (collections.OrderedDict(a=1), collections.Counter("ab"), functools.partial(int)):
+            value.extra = 1
+            with self.assertRaises(fimble.carriable.NotCarried):
+                encode(value)
+
+
+class Hostile(unittest.TestCase):
+    """Keys and members that run code when they are hashed or compared are only looked at."""
+
+    def test_no_hash_and_no_comparison_runs(self):
+        touched = []
+
+        class Key:
+            def __hash__(self):
+                touched.append("hash")
+                return 1
+
+            def __eq__(self, other):
+                touched.append("eq")
+                return self is other
+
+        known = names()
+        known.add(Key, "Key")
+
+        class Mine(dict):
+            def __iter__(self):
+                touched.append("iter")
+                return super().__iter__()
+
+            def keys(self):
+                touched.append("keys")
+                return super().keys()
+
+        known.add(Mine, "Mine")
+        keys = [Key() for _ in range(3)]
+        moved = collections.OrderedDict((key, 1) for key in keys)
+        values = [dict.fromkeys(keys, 1), Table(dict.fromkeys(keys, 1)), Mine(dict.fromkeys(keys, 1)), set(keys), frozenset(keys), Tags(keys), moved, collections.Counter(keys)]
+        plain = Plain()
+        plain.__dict__[type("Text", (str,), {"__hash__": Key.__hash__, "__eq__": Key.__eq__})("value")] = 1
+        values.append(plain)
+        touched.clear()
+        for value in [*values, values]:
+            fimble.codec.encode(value, known, CAP)
+            fimble.preview.preview(value)
+            fimble.preview.type_name(value)
+        self.assertEqual(touched, [])
+
+    def test_the_order_of_an_ordered_dict_survives(self):
+        value = collections.OrderedDict.fromkeys([("a", 1), "b", 3])
+        value.move_to_end(("a", 1))
+        self.assertEqual(list(decode(encode(value))), ["b", 3, ("a", 1)])
 
 
 if __name__ == "__main__":

@@ -123,6 +123,97 @@ class Written(unittest.TestCase):
         )
         self.assertEqual((played.done["written"], played.done["not_carried"], played.done["removed"]), ([], [], []))
 
+    def test_definitions_that_something_was_done_to(self):
+        session = Session()
+        session.round(
+            """
+            import contextlib, functools, abc
+            @contextlib.contextmanager
+            def timer(name):
+                yield name
+            def deco(f):
+                @functools.wraps(f)
+                def inner(*a): return f(*a) + 1
+                return inner
+            def raw(f):
+                def inner(*a): return f(*a) + 2
+                return inner
+            @deco
+            def plus(x): return x
+            @raw
+            def minus(x): return x
+            f = g = lambda x: x
+            h, i = lambda: 1, lambda: 2
+            class Outer(abc.ABC):
+                class Inner:
+                    class Core: pass
+                def go(self): return 1
+            inner, core = Outer.Inner(), Outer.Inner.Core
+            if h() == 2:
+                class Way:
+                    def go(self): return "first"
+                way = lambda: "first"
+            else:
+                class Way:
+                    def go(self): return "second"
+                way = lambda: "second"
+            """
+        )
+        self.assertEqual(session.variables["inner"]["references"], ["Outer"])
+        played = session.round(
+            """
+            with timer("a") as name: pass
+            [name, plus(1), minus(1), f(2), g is f, h(), i(), type(inner) is Outer.Inner, core is Outer.Inner.Core, Way().go(), way()]
+            """
+        )
+        self.assertEqual(played.ending["value"], "['a', 2, 3, 2, True, 1, 2, True, True, 'second', 'second']")
+        self.assertEqual(sorted(played.written), ["name"])
+
+    def test_what_a_definitions_source_does_not_bring_back_is_named(self):
+        session = Session()
+        played = session.round(
+            """
+            import enum, dataclasses
+            def counted(): pass
+            counted.n = 0
+            class Box:
+                items = []
+                limit = 3
+            Box.items.append(1)
+            class Colour(enum.Enum): RED = 1
+            @dataclasses.dataclass
+            class Job: tags: list = dataclasses.field(default_factory=list)
+            def collect(x, seen=[]): seen.append(x)
+            collect(1)
+            def untouched(x, seen={}): return x
+            """
+        )
+        said = "warning: only the source of `{}` is kept for the next program, not {} as it is now; keep it in a variable\n"
+        expected = [said.format("counted", "`counted.n`"), said.format("Box", "`Box.items`"), said.format("collect", "its default values")]
+        self.assertEqual(played.output, "".join(expected))
+        self.assertEqual(session.round("Box.limit = 4").output, said.format("Box", "`Box.limit`"))
+        self.assertEqual(session.round("Box.limit, untouched(1)").output, "")
+
+    def test_what_a_cancelled_task_assigned_is_carried(self):
+        session = Session(lambda call: child.Later(never=True))
+        source = """
+            import asyncio
+            seen = []
+            async def work():
+                global last
+                for last in range(9):
+                    seen.append(last)
+                    await (kit.never() if last == 2 else asyncio.sleep(0))
+            task = asyncio.create_task(work())
+            try:
+                await asyncio.wait_for(task, 0.2)
+            except TimeoutError:
+                done = False
+            """
+        played = session.round(source)
+        self.assertEqual([played.contents.get(name) for name in ("seen", "last", "done")], ["[0,1,2]", "2", "false"])
+        self.assertEqual([name for name, _ in played.done["not_carried"]], ["task"])
+
     def test_redefinition_wins_and_old_instances_become_new_ones(self):
         session = Session()
         session.round("class A:\n    def v(self): return 1\na = A()\ndef f(): return 1\n")
