@@ -232,6 +232,19 @@ class Limits(unittest.TestCase):
         played = play("for n in range(9): last = await kit.get(n)", answer=lambda call: call["id"], limits={"calls": 3})
         self.assertEqual((played.ending["limit"], len(played.calls), played.contents), ("calls", 3, {"n": "3", "last": "3"}))
 
+    def test_limits_of_the_kernel_are_named(self):
+        hints = {
+            "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))\nkept = [open('/dev/null') for _ in range(99)]":
+                "a program may have 32 files open at the same time; close each one, e.g. with `with`",
+            "import resource, tempfile\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\nimport signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "with tempfile.TemporaryFile() as file:\n    file.write(bytes(2 << 20))":
+                "the scratch folder holds 1 MiB and 4,096 files; remove what is not needed, or keep data in variables",
+            "raise RuntimeError(\"can't start new thread\")": "no more threads can be started; use a pool of a few, or `asyncio.gather` for calls",
+        }  # fmt: skip
+        for source, hint in hints.items():
+            self.assertEqual(play(source).ending["traceback"].splitlines()[-1], f"hint: {hint}", source)
+        self.assertNotIn("hint", play("raise PermissionError(1, 'x')").ending["traceback"])
+
     def test_memory(self):
         played = play("import resource\nresource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\nx = 1\ny = bytearray(1 << 30)")
         self.assertEqual((played.ending["kind"], played.ending["limit"], played.contents["x"]), ("limit", "memory", "1"))
