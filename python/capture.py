@@ -24,6 +24,8 @@ _MOST_REASONS = 200
 # The host takes a last word of more names for a forgery: `WRITTEN` in `src/interpreter/done.rs`.
 MOST_NAMES = 20_000
 _MOST_WARNINGS = 10
+# Of all definitions together, so that the last word stays below `VALUES` in `src/interpreter/message.rs`.
+_MOST_REFERENCES = 400_000
 _TOO_LARGE = "the variables of this round are too large together; keep less"
 _TOO_MANY = f"a round keeps at most {MOST_NAMES:,} names; put values into a list or dict"
 _FUNCTIONS = objects.ids((types.FunctionType, types.BuiltinFunctionType))
@@ -69,7 +71,7 @@ class Capture:
         self._namespace, self._restored, self._definitions = namespace, restored, definitions
         self._names, self._proxies = names, frozenset(proxies)
         self._variable_bytes, self._left = variable_bytes, variables_bytes
-        self._used = set()
+        self._used, self._references = set(), _MOST_REFERENCES
         self.captured = Captured()
 
     def run(self):
@@ -136,7 +138,8 @@ class Capture:
         self._left -= len(content)
         entry = {"name": name, "kind": kind, "content": content, "type_name": of_type, "preview": shown}
         entry["line"] = line or self._definitions.line_of(name)
-        entry["references"] = used
+        entry["references"] = used[: self._references]
+        self._references -= len(entry["references"])
         self.captured.written.append(entry)
 
     def _hides(self):
