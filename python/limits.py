@@ -38,6 +38,13 @@ class CallLimit(Limit):
     sentence = "the program made more calls than one program may; ask for more with each call"
 
 
+class OutputLimit(Limit):
+    """Far more was printed than is kept."""
+
+    limit = "output"
+    sentence = "the program printed far more than is kept; print a summary"
+
+
 MEMORY_SENTENCE = "the memory limit was reached; keep less at the same time, e.g. go through the data piece by piece"
 
 

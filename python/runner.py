@@ -184,6 +184,7 @@ class Round:
     def _look_back(self):
         """Captures, whatever the program did to its process."""
         gc.disable()
+        self._output.limited = False
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(RECURSION)
