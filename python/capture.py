@@ -51,7 +51,7 @@ class Captured:
 
     def shrink(self, size, restored):
         """Refuses the largest variables until the others take no more than `size` bytes of a frame."""
-        sizes = [(len(to_bytes(dumps(entry))) + 1, index) for index, entry in enumerate(self.written)]
+        sizes = [(_size(entry), index) for index, entry in enumerate(self.written)]
         total, dropped = sum(one for one, _ in sizes), set()
         for one, index in sorted(sizes, reverse=True):
             if total <= size:
@@ -62,6 +62,14 @@ class Captured:
             name = self.written[index]["name"]
             self.refuse(name, _TOO_LARGE, name in restored)
         self.written = [entry for index, entry in enumerate(self.written) if index not in dropped]
+
+
+def _size(entry):
+    """Bytes of an entry in a frame."""
+    try:
+        return len(to_bytes(dumps(entry))) + 1
+    except MemoryError:
+        return 2 * len(entry["content"])
 
 
 class Capture:

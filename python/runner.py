@@ -33,6 +33,8 @@ WARM = (
 _VALUE = 4_000
 # Bytes of a final frame for what is no variable.
 _ROOM = 256 * 1024
+# Bytes that are given back when a program has used up its memory, so that its end can be told. They are never touched.
+_RESERVE = 8 * 1024 * 1024
 
 
 def prepare():
@@ -78,6 +80,7 @@ class Round:
         self._restored, self._namespace = {}, {}
         self._statements, self._done, self._at = [], 0, 0
         self._driver = None
+        self._reserve = bytearray(_RESERVE)
 
     def play(self):
         """Runs all of it. Raises only HostGone."""
@@ -142,6 +145,7 @@ class Round:
 
     def _ending_of(self, error):
         """What the exception means for the round."""
+        self._reserve = None
         if isinstance(error, wire.HostGone):
             raise error
         for one in _chain(error):
@@ -206,20 +210,20 @@ class Round:
 
     def _say(self, ending, captured):
         self._output.hold()
-        room = self._channel.frame_bytes - min(_ROOM, self._channel.frame_bytes // 4)
-        while True:
+        room, fits = self._channel.frame_bytes - min(_ROOM, self._channel.frame_bytes // 4), True
+        while room:
             try:
+                if not fits:
+                    captured.shrink(room, self._restored)
+                    room //= 2
                 self._channel.send(wire.DONE, self._final(ending, captured))
                 break
             except (wire.FrameTooLarge, MemoryError):
-                if room < 1024:
+                if not fits and room < 1024:
                     captured = Captured()
-                captured.shrink(room, self._restored)
-                room //= 2
+                fits = False
             except (ValueError, TypeError):
                 captured = Captured()
-            if not room:
-                break
         self._channel.close()
 
     def _final(self, ending, captured):

@@ -254,6 +254,20 @@ class Limits(unittest.TestCase):
         played = play("import resource\nresource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\nx = 1\ny = bytearray(1 << 30)")
         self.assertEqual((played.ending["kind"], played.ending["limit"], played.contents["x"]), ("limit", "memory", "1"))
 
+    def test_what_fits_is_kept_however_the_memory_was_used_up(self):
+        few = "for n in range(100): globals()[f'v{n}'] = 'x' * 7_000_000"
+        many = "rows = []\nwhile True: rows.append({'a': len(rows), 'b': str(len(rows))})"
+        for megabytes, source in ((20, few), (60, few), (20, many), (60, many)):
+            bound = f"size + ({megabytes} << 20)"
+            start = (
+                "import resource\nsize = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+                f"small = [1]\nresource.setrlimit(resource.RLIMIT_AS, ({bound}, {bound}))\n"
+            )
+            with self.subTest(megabytes=megabytes, source=source):
+                played = play(start + source)
+                self.assertEqual((played.code, played.ending["limit"], played.contents.get("small")), (0, "memory", "[1]"))
+                self.assertIn(["rows" if source is many else "v0"], [[name] for name, _ in played.done["not_carried"]])
+
 
 if __name__ == "__main__":
     unittest.main()
