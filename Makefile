@@ -3,6 +3,7 @@
 # make eval         the evaluation tasks with the local model (long);  make eval EVAL="--encoding chat --task last-commit"
 # make bench        what is measured
 # make soak         20,000 rounds with random kills (an hour);  make soak SOAK="2000 reduced" for less
+# make fuzz         each fuzz target for FUZZ_SECONDS (60);  make fuzz FUZZ=done FUZZ_SECONDS=600
 # make setup        only what the others would install
 # make install      the release build into ~/.cargo/bin
 
@@ -14,7 +15,13 @@ FIMBLE := target/debug/fimble
 SLOW := binary(llm_local) | binary(real_model) | binary(numpy) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
 SOAK ?=
 
-.PHONY: setup build chat test fast slow eval bench soak install
+# Without a sanitizer, so that the stable toolchain does. With AddressSanitizer it needs a nightly one, and its RUSTUP_TOOLCHAIN:
+#   RUSTUP_TOOLCHAIN=nightly make fuzz SANITIZER=address
+FUZZ ?= wire message done program files
+FUZZ_SECONDS ?= 60
+SANITIZER ?= none
+
+.PHONY: setup build chat test fast slow eval bench soak fuzz install
 
 setup:
 	@scripts/setup
@@ -54,6 +61,15 @@ bench: setup
 
 soak: setup
 	cargo run --release --example soak $(SOAK)
+
+# What is found stays in fuzz/target; fuzz/corpus has the beginnings, which `make test` plays too.
+fuzz: setup
+	@scripts/setup fuzz
+	@for target in $(FUZZ); do \
+	  echo "fuzzing $$target for $(FUZZ_SECONDS) s"; mkdir -p fuzz/target/found/$$target; \
+	  (cd fuzz && cargo fuzz run -s $(SANITIZER) $$target target/found/$$target corpus/$$target -- \
+	    -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -timeout=20 -rss_limit_mb=4096 -max_len=65536) || exit 1; \
+	done
 
 install: setup
 	cargo install --locked --path .

@@ -20,11 +20,30 @@ from _fimble.pending import Pending
 
 _DEPTH = 100
 _PLAIN = {str, bool, type(None)}
-_MOST = 1_000_000
+# The host takes a call of more values, names of fields included, for a forgery: `VALUES` in `src/interpreter/message.rs`.
+MOST = 1_000_000 - 100
+
+
+class Where:
+    """What errors call an argument, and how many values it may still have: `left`, a list of one number for all arguments."""
+
+    __slots__ = ("text", "left")
+
+    def __init__(self, text, left):
+        self.text, self.left = text, left
+
+    def __str__(self):
+        return self.text
+
+    def spend(self, count):
+        """Takes that many values off. Raises TypeError when there are too many."""
+        self.left[0] -= count
+        if self.left[0] < 0:
+            raise TypeError(f"{self.text}: more than {MOST:,} values in one call; pass less at a time")
 
 
 def to_json(value, where):
-    """`value` as plain JSON; `where` is what an error calls it."""
+    """`value` as plain JSON; `where` is a `Where`."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -46,8 +65,10 @@ def _convert(value, where, depth):
     if depth > _DEPTH:
         raise TypeError(f"{where}: nested deeper than {_DEPTH} levels, or contains itself")
     if kind is list or kind is tuple:
+        where.spend(len(value))
         return [_convert(item, where, depth + 1) for item in value]
     if type(value) is not Pending and isinstance(value, dict):
+        where.spend(2 * len(value))
         return {_key(key, where): _convert(item, where, depth + 1) for key, item in value.items()}
     return _other(value, where, depth)
 
@@ -115,6 +136,7 @@ def _by_behaviour(value, where, depth):
     if isinstance(value, collections.abc.Mapping):
         return _convert(dict(value.items()), where, depth + 1)
     if isinstance(value, (set, frozenset)):
+        where.spend(len(value))
         items = [_convert(item, where, depth + 1) for item in value]
         # The journal knows a call by its arguments: their order must not change from run to run.
         return sorted(items, key=lambda item: (type(item).__name__, item if isinstance(item, (str, int, float)) else repr(item)))
@@ -123,9 +145,8 @@ def _by_behaviour(value, where, depth):
     if isinstance(value, collections.abc.Iterable) and not isinstance(value, type):
         items = []
         for item in value:
+            where.spend(1)
             items.append(_convert(item, where, depth + 1))
-            if len(items) > _MOST:
-                raise TypeError(f"{where}: more than {_MOST:,} items")
         return items
     name = value.__name__ if isinstance(value, type) else type(value).__name__
     raise TypeError(f"{where}: a {name} cannot be passed to a toolkit; pass its data as text, numbers, lists or dicts")

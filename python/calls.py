@@ -53,15 +53,16 @@ class Calls:
 
     def make(self, target, method, positional, keyword):
         """Sends a call and returns its `Reply`. Raises TypeError for an argument that has no JSON form."""
-        to_json = arguments.to_json
+        to_json, left = arguments.to_json, [arguments.MOST]
+        where = lambda what: arguments.Where(f"{target}.{method}: argument {what}", left)
         message = {
             "id": 0,
             "target": target,
             "method": method,
             "positional": [
-                to_json(value, f"{target}.{method}: argument {index}") for index, value in enumerate(positional, 1)
+                to_json(value, where(index)) for index, value in enumerate(positional, 1)
             ],
-            "keyword": {name: to_json(value, f"{target}.{method}: argument `{name}`") for name, value in keyword.items()},
+            "keyword": {name: to_json(value, where(f"`{name}`")) for name, value in keyword.items()},
         }
         site = self._site(sys._getframe(2))
         self._output.flush()

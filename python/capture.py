@@ -8,26 +8,68 @@ import io
 import types
 
 from _fimble import objects
-from _fimble.carriable import NotCarried, global_path
+from _fimble.carriable import NotCarried, TooLarge, global_path
 from _fimble.codec import encode
-from _fimble.definitions import import_source, references
+from _fimble.definitions import changed, import_source, references
 from _fimble.missing import Missing
 from _fimble.pending import Pending, reply_of
 from _fimble.preview import cut, preview, type_name
 from _fimble.proxies import Operation, Toolkit
+from _fimble.wire import dumps, to_bytes
 
 _IMMUTABLE = objects.ids((type(None), bool, int, float, str, bytes, complex, range))
 _FILES = objects.ids((io.TextIOWrapper, io.BufferedReader, io.BufferedWriter))
 _LONGEST_NAME = 200
 _MOST_REASONS = 200
+# The host takes a last word of more names for a forgery: `WRITTEN` in `src/interpreter/done.rs`.
+MOST_NAMES = 20_000
+_MOST_WARNINGS = 10
+# Of all definitions together, so that the last word stays below `VALUES` in `src/interpreter/message.rs`.
+_MOST_REFERENCES = 400_000
+_TOO_LARGE = "the variables of this round are too large together; keep less"
+_TOO_MANY = f"a round keeps at most {MOST_NAMES:,} names; put values into a list or dict"
 _FUNCTIONS = objects.ids((types.FunctionType, types.BuiltinFunctionType))
 
 
 class Captured:
-    """Three lists for the DONE frame: `written` (dicts), `removed` (names), `not_carried` (pairs of name and reason)."""
+    """Three lists for the DONE frame: `written` (dicts), `removed` (names), `not_carried` (pairs of name and reason); and
+    `warnings`, sentences about what a carried name loses."""
 
     def __init__(self):
-        self.written, self.removed, self.not_carried = [], [], []
+        self.written, self.removed, self.not_carried, self.warnings = [], [], [], []
+        self._untold = 0
+
+    def refuse(self, name, reason, was_there):
+        """The name holds what cannot be carried. What the store has under it is no longer true if it `was_there`."""
+        if len(self.not_carried) < _MOST_REASONS:
+            self.not_carried.append([name, cut(reason, 300)])
+        else:
+            self._untold += 1
+            self.not_carried[_MOST_REASONS:] = [["*", f"and so are {self._untold:,} more names"]]
+        if was_there:
+            self.removed.append(name)
+
+    def shrink(self, size, restored):
+        """Refuses the largest variables until the others take no more than `size` bytes of a frame."""
+        sizes = [(_size(entry), index) for index, entry in enumerate(self.written)]
+        total, dropped = sum(one for one, _ in sizes), set()
+        for one, index in sorted(sizes, reverse=True):
+            if total <= size:
+                break
+            total -= one
+            dropped.add(index)
+        for index in sorted(dropped):
+            name = self.written[index]["name"]
+            self.refuse(name, _TOO_LARGE, name in restored)
+        self.written = [entry for index, entry in enumerate(self.written) if index not in dropped]
+
+
+def _size(entry):
+    """Bytes of an entry in a frame."""
+    try:
+        return len(to_bytes(dumps(entry))) + 1
+    except MemoryError:
+        return 2 * len(entry["content"])
 
 
 class Capture:
@@ -37,7 +79,7 @@ class Capture:
         self._namespace, self._restored, self._definitions = namespace, restored, definitions
         self._names, self._proxies = names, frozenset(proxies)
         self._variable_bytes, self._left = variable_bytes, variables_bytes
-        self._used = set()
+        self._used, self._references = set(), _MOST_REFERENCES
         self.captured = Captured()
 
     def run(self):
@@ -72,7 +114,11 @@ class Capture:
         same = restored is not None and restored.value is value
         if kind is Missing or kind is Toolkit or kind is Operation or same and self._is_settled(restored, kind):
             if restored is not None and restored.kind == "definition":
+                self._warn_of_changes(name, value, restored.marks)
                 self._used.update(references(restored.content) if self._hides() else ())
+            return
+        if restored is None and len(self.captured.written) >= MOST_NAMES:
+            self._refuse(name, _TOO_MANY)
             return
         try:
             kind, content, shown, line, used = self._contents(name, value, restored)
@@ -80,6 +126,9 @@ class Capture:
                 return
             of_type = type_name(value) if kind == "value" else _definition_type(value)
             shown = preview(value) if kind == "value" else cut(shown, 120)
+        except TooLarge as reason:
+            self._refuse(name, str(reason) if self._left >= self._variable_bytes else _TOO_LARGE)
+            return
         except NotCarried as reason:
             if not _is_closed(value):
                 self._refuse(name, str(reason))
@@ -88,13 +137,17 @@ class Capture:
             self._refuse(name, f"{type(error).__name__} while it was looked at")
             return
         # A rough size is enough: the host counts exactly.
-        self._left -= len(content)
-        if self._left < 0:
-            self._refuse(name, "the variables of this round are too large together; keep less")
+        if len(content) > self._left:
+            self._refuse(name, _TOO_LARGE)
             return
+        if len(self.captured.written) >= MOST_NAMES:
+            self._refuse(name, _TOO_MANY)
+            return
+        self._left -= len(content)
         entry = {"name": name, "kind": kind, "content": content, "type_name": of_type, "preview": shown}
         entry["line"] = line or self._definitions.line_of(name)
-        entry["references"] = used
+        entry["references"] = used[: self._references]
+        self._references -= len(entry["references"])
         self.captured.written.append(entry)
 
     def _hides(self):
@@ -105,17 +158,14 @@ class Capture:
         return restored.kind != "value" or id(kind) in _IMMUTABLE
 
     def _refuse(self, name, reason):
-        if len(self.captured.not_carried) < _MOST_REASONS:
-            self.captured.not_carried.append([name, cut(reason, 300)])
-        # What the store has under this name is no longer true.
-        if name in self._restored:
-            self.captured.removed.append(name)
+        self.captured.refuse(name, reason, name in self._restored)
 
     def _contents(self, name, value, restored):
         """Kind, content, what is shown of a definition, its line if known, and the names it uses."""
         definitions = self._definitions
         made = definitions.made.get(name)
         if made is not None and made.value is value:
+            self._warn_of_changes(name, value, made.marks)
             return "definition", made.source, made.shown, made.line, self._using(made.source)
         previous = restored.content if restored is not None and restored.kind == "import" else None
         text = import_source(name, value, definitions.imports, previous)
@@ -125,7 +175,16 @@ class Capture:
                 return "definition", text, text, 0, self._using(text)
         if text is not None:
             return "import", text, text, 0, []
-        return "value", encode(value, self._names, self._variable_bytes), "", 0, []
+        self._names.used = set()
+        text = encode(value, self._names, min(self._variable_bytes, self._left))
+        return "value", text, "", 0, sorted(self._names.used)
+
+    def _warn_of_changes(self, name, value, marks):
+        lost = changed(value, marks, self._names) if type(value) is not Missing else ()
+        if lost and len(self.captured.warnings) < _MOST_WARNINGS:
+            what = ", ".join(f"`{name}.{one}`" if one.isidentifier() else one for one in lost[:5])
+            sentence = f"only the source of `{name}` is kept for the next program, not {what} as it is now; keep it in a variable"
+            self.captured.warnings.append(cut(sentence, 400))
 
     def _using(self, source):
         used = references(source)
@@ -134,8 +193,13 @@ class Capture:
 
     def _alias(self, name, value):
         own = self._names.get(value)
-        if own is not None and own != name and self._namespace.get(own) is value:
-            return f"{name} = {own}"
+        if own is not None and own != name:
+            outer, *inner = own.split(".")
+            found = self._namespace.get(outer)
+            for one in inner:
+                found = objects.class_attributes(found).get(one) if objects.class_of(found, type) else None
+            if found is value:
+                return f"{name} = {own}"
         if id(type(value)) in _FUNCTIONS:
             module, path = value.__module__, value.__qualname__
         else:

@@ -22,28 +22,45 @@ from _fimble import objects
 from _fimble.records import Record
 
 DEPTH = 300
+# Classes within classes.
+_NESTED = 5
 
 
 class NotCarried(Exception):
     """The value cannot be carried. The text is the reason."""
 
 
+class TooLarge(NotCarried):
+    """The value is larger than the cap."""
+
+
 class Names:
-    """What a program's own classes and functions are called: `of` maps the object's id to its name, `keep` holds them."""
+    """What a program's own classes and functions are called, by identity. A class within a class is `Outer.Inner`.
+
+    `used` is the set of the names that were asked for and found, without what follows a dot."""
 
     def __init__(self):
         self._names = {}
         self._kept = []
+        self.used = set()
 
-    def add(self, value, name):
+    def add(self, value, name, depth=0):
         """`value` is the session's `name`; an older one of that name stays known."""
         if id(value) not in self._names:
             self._kept.append(value)
         self._names[id(value)] = name
+        if depth < _NESTED and objects.class_of(value, type):
+            qualname = objects.class_path(value)[1]
+            for inner, attribute in objects.class_attributes(value).items():
+                if objects.class_of(attribute, type) and objects.class_path(attribute)[1] == f"{qualname}.{inner}":
+                    self.add(attribute, f"{name}.{inner}", depth + 1)
 
     def get(self, value):
         """The session's name for a class or function, or None."""
-        return self._names.get(id(value))
+        name = self._names.get(id(value))
+        if name is not None:
+            self.used.add(name.partition(".")[0])
+        return name
 
 
 LEAVES = objects.ids((type(None), bool, int, float, str))
@@ -58,18 +75,24 @@ _CHILDLESS = objects.ids((
     types.FunctionType, types.BuiltinFunctionType, range, *PATHS, *ADDRESSES,
 ))  # fmt: skip
 MAPPINGS = objects.ids((dict, Record, collections.OrderedDict, collections.Counter, collections.defaultdict))
+_PLAIN_KEYS = objects.ids((
+    bytes, complex, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, uuid.UUID, range, *PATHS, *ADDRESSES,
+))  # fmt: skip
+_WITH_ATTRIBUTES = objects.ids((collections.OrderedDict, collections.Counter, functools.partial))
 SEQUENCES = objects.ids((list, tuple, set, frozenset, collections.deque))
 
 
 def too_large(cap):
     """The reason for a value of more than `cap` bytes."""
-    return NotCarried(f"it is larger than {cap // 1024:,} KiB; keep only what is needed of it")
+    return TooLarge(f"it is larger than {cap // 1024:,} KiB; keep only what is needed of it")
 
 
 def children_of(value, kind, names):
     """What a value that is no list or dict holds, as a sized collection. Raises NotCarried."""
     if id(kind) in SEQUENCES:
         return value
+    if id(kind) in _WITH_ATTRIBUTES and objects.state(value):
+        raise NotCarried("it has attributes of its own; derive a class for them")
     if id(kind) in MAPPINGS:
         items = list(chain.from_iterable(items_of(value, kind)))
         if kind is collections.defaultdict and value.default_factory is not None:
@@ -91,8 +114,11 @@ def children_of(value, kind, names):
         return [error_arguments(value), *objects.state(value).values()]
     known_class(kind, names)
     base = objects.payload_base(kind)
-    payload = [] if base is object else [payload_of(value, base)]
-    return payload + list(objects.state(value).values())
+    if base is dict:
+        payload = chain.from_iterable(dict.items(value))
+    else:
+        payload = () if base is object else (payload_of(value, base),)
+    return [*payload, *objects.state(value).values()]
 
 
 def is_enum(kind):
@@ -107,14 +133,25 @@ def error_arguments(error):
 
 def items_of(value, kind):
     """The pairs of a mapping of an exact type."""
-    return collections.OrderedDict.items(value) if kind is collections.OrderedDict else dict.items(value)
+    if kind is collections.OrderedDict and all(map(_hashes_safely, dict.keys(value))):
+        return collections.OrderedDict.items(value)
+    return dict.items(value)
+
+
+def _hashes_safely(key, depth=0):
+    """True if the key's hash runs no code of a program: an OrderedDict hashes its keys to tell their order."""
+    kind = type(key)
+    if kind is tuple or kind is frozenset:
+        return depth < 20 and all(_hashes_safely(part, depth + 1) for part in key)
+    return id(kind) in LEAVES or id(kind) in _PLAIN_KEYS
 
 
 def payload_of(value, base):
-    """What the builtin part of an instance holds, as an exact builtin."""
-    if base is dict:
-        return dict(dict.items(value))
-    if base in (list, tuple, set, frozenset):
+    """What the builtin part of an instance holds, as an exact builtin. Not for dicts: a new one would hash the keys."""
+    if base in (set, frozenset):
+        # Takes the hashes over from a set.
+        return base(value)
+    if base in (list, tuple):
         return base(base.__iter__(value))
     if base in (int, float, complex):
         return base.__pos__(value)
@@ -169,7 +206,9 @@ def known_class(kind, names):
     module, qualname = objects.class_path(kind)
     if module == "__main__":
         raise NotCarried(f"its class {objects.class_name(kind)} is not defined at top level")
-    if id(kind) in HINTS or objects.payload_base(kind) is object and not is_enum(kind) or not objects.can_be_blank(kind):
+    # Groups are made with their parts, which are their arguments.
+    whole = objects.can_be_blank(kind) or kind is ExceptionGroup or kind is BaseExceptionGroup
+    if id(kind) in HINTS or objects.payload_base(kind) is object and not is_enum(kind) or not whole:
         raise NotCarried(f"a {objects.class_name(kind)} {unknown_reason(kind)}")
     return global_path(kind, module, qualname)
 

@@ -98,7 +98,8 @@ class _Survey:
                 continue
             identity = id(value)
             if identity in seen:
-                self.shared.add(identity)
+                if not _is_found_by_name(value, kind):
+                    self.shared.add(identity)
                 continue
             if depth > DEPTH:
                 raise NotCarried(f"it is nested deeper than {DEPTH} levels")
@@ -244,7 +245,10 @@ class _Builder:
             return {"$": "error", "v": [name, self.build(error_arguments(value)), self._mapping(attributes.items())]}
         base = objects.payload_base(kind)
         parts = [name, self._mapping(attributes.items())]
-        if base is not object:
+        if base is dict:
+            mapping = self._mapping(dict.items(value))
+            parts.append(mapping if type(mapping) is dict and "$" not in mapping else {"$": "dict", "v": mapping})
+        elif base is not object:
             parts.append(self.build(payload_of(value, base)))
         return {"$": "object", "v": parts}
 
@@ -255,6 +259,11 @@ class _Builder:
         if type(content) is int:
             return {"$": "enum", "v": [name, content]}
         raise NotCarried("an enum member without a name")
+
+
+def _is_found_by_name(value, kind):
+    """True for what is written as a name wherever it is met."""
+    return kind is types.FunctionType or kind is types.BuiltinFunctionType or objects.class_of(value, type) or is_enum(kind)
 
 
 def _has_surrogates(text):

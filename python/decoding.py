@@ -76,7 +76,7 @@ class _Reader:
         """Fills in what was not there yet."""
         for container, key, number in self._open:
             if type(container) is _Attributes:
-                object.__setattr__(container.owner, key, self._made[number])
+                objects.set_state(container.owner, key, self._made[number])
             else:
                 container[key] = self._made[number]
 
@@ -159,7 +159,7 @@ class _Reader:
 
     def class_called(self, path):
         """The class that the codec calls so."""
-        return self._lookup(path) if ":" not in path else find_global(path)
+        return self.name(path) if ":" not in path else find_global(path)
 
     def _object(self, parts, number):
         kind = self.class_called(parts[0])
@@ -179,7 +179,7 @@ class _Reader:
             base.extend(value, payload)
         elif base is set:
             set.update(value, payload)
-        elif base is BaseException:
+        elif base is BaseException or base is OSError:
             value.args = payload
         self._attributes(value, parts[1])
         return value
@@ -190,6 +190,9 @@ class _Reader:
         arguments = self.read(parts[1])
         value = kind.__new__(kind, *arguments)
         value.args = arguments
+        if objects.has_ancestor(kind, UnicodeError):
+            # These keep their arguments in C as well.
+            kind.__init__(value, *arguments)
         self._attributes(value, parts[2])
         return value
 
@@ -201,11 +204,15 @@ class _Reader:
             if type(item) is _Later:
                 self._open.append((_Attributes(value), name, item.number))
             else:
-                object.__setattr__(value, name, item)
+                objects.set_state(value, name, item)
 
-    def name(self, name, _):
+    def name(self, path, *_):
         """A class or function of the session."""
-        return self._lookup(name)
+        name, *inner = path.split(".")
+        value = self._lookup(name)
+        for name in inner:
+            value = objects.class_attributes(value)[name]
+        return value
 
 
 class _Attributes:

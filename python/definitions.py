@@ -4,6 +4,7 @@ Statements are looked at after they ran: a name is a definition's if it holds th
 It does not know how values are carried.
 """
 
+import abc
 import ast
 import builtins
 import collections
@@ -16,6 +17,8 @@ import types
 import typing
 
 from _fimble import objects
+from _fimble.carriable import NotCarried
+from _fimble.codec import encode
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SCOPES = (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -33,17 +36,25 @@ _TypeAlias = getattr(ast, "TypeAlias", ())
 _BINDING = {*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, *([_TypeAlias] if _TypeAlias else [])}
 _BUILTINS = frozenset(vars(builtins))
 
+# `abc` counts in its own when a class is made.
+_MACHINERY = objects.ids((type(abc.ABC.__dict__["_abc_impl"]),))
+
 # Where the compiler counts lines: `str.splitlines` knows more.
 _NEWLINE = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 
+# What may change without becoming another object; a class or a default value that holds one is looked at more closely.
+_CONTAINERS = objects.ids((list, dict, set, collections.deque, collections.OrderedDict, collections.Counter, collections.defaultdict))
+_MARK = 64 * 1024
+
+
 class Definition:
-    """The source that made an object. `shown` is its first line for a reader."""
+    """The source that made an object. `shown` is its first line for a reader, `marks` is what it held at first."""
 
-    __slots__ = ("value", "source", "line", "shown")
+    __slots__ = ("value", "source", "line", "shown", "marks")
 
-    def __init__(self, value, source, line, shown):
-        self.value, self.source, self.line, self.shown = value, source, line, shown
+    def __init__(self, value, source, line, shown, marks):
+        self.value, self.source, self.line, self.shown, self.marks = value, source, line, shown, marks
 
 
 class Definitions:
@@ -53,7 +64,7 @@ class Definitions:
         self._text = source
         self._lines = None
         self._names = names
-        self._future = ""
+        self._future, self._file_name = "", ""
         self.made = {}
         self.imports = {}
         self._seen, self._stores, self._mentions = [], {}, {}
@@ -61,6 +72,7 @@ class Definitions:
     def observe(self, statement, namespace):
         """Takes note of what the statement bound; also for one that failed half-way."""
         self._seen.append(statement)
+        self._file_name = statement.code.co_filename
         node = statement.node
         kind = type(node)
         if kind is ast.Expr or kind is ast.AugAssign:
@@ -77,11 +89,17 @@ class Definitions:
         if kind is ast.Import or kind is ast.ImportFrom:
             self._imported(node)
         elif kind is ast.Assign:
-            if len(node.targets) == 1 and type(node.targets[0]) is ast.Name:
-                self._assigned(node.targets[0].id, node, namespace)
+            for target in node.targets:
+                if type(target) is ast.Name:
+                    self._assigned(target.id, node, node.value, namespace)
+                elif type(target) is ast.Tuple and type(node.value) is ast.Tuple:
+                    # `a, b = lambda: 1, lambda: 2`
+                    for one, made in zip(target.elts, node.value.elts):
+                        if type(one) is ast.Name:
+                            self._assigned(one.id, node, made, namespace)
         elif kind is ast.AnnAssign:
             if type(node.target) is ast.Name and node.value is not None:
-                self._assigned(node.target.id, node, namespace)
+                self._assigned(node.target.id, node, node.value, namespace)
         elif kind in _DEFINITIONS:
             self._defined(node.name, node, namespace)
         else:
@@ -126,40 +144,62 @@ class Definitions:
 
     def _defined(self, name, node, namespace):
         value = namespace.get(name)
-        if value is None:
-            return
-        if type(value) is types.FunctionType:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            inside = first <= value.__code__.co_firstlineno <= (node.end_lineno or first)
-            # Another branch of an `if` made it.
-            if not inside and value.__name__ == name:
-                return
-        self._take(name, node, value)
+        if value is not None and not self._is_elsewhere(value, node):
+            self._take(name, node, value)
 
-    def _assigned(self, name, node, namespace):
-        value, made_by = namespace.get(name), type(node.value)
+    def _is_elsewhere(self, value, node):
+        """True if another branch of an `if` or `try` made the object that has this node's name."""
+        if objects.class_of(value, type):
+            made = objects.class_attributes(value).items()
+        else:
+            made = [("<lambda>" if type(node) is ast.Assign or type(node) is ast.AnnAssign else node.name, value)]
+        lines = [line for name, one in made if (line := self._line_in(one, name))]
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+        return bool(lines) and not any(first <= line <= (node.end_lineno or first) for line in lines)
+
+    def _line_in(self, function, name):
+        """The line of this program on which the function of that name within all decorators was made, or 0."""
+        for _ in range(50):
+            if type(function) is not types.FunctionType:
+                return 0
+            inner = function.__dict__.get("__wrapped__")
+            if inner is None:
+                break
+            function = inner
+        code = function.__code__
+        return code.co_firstlineno if code.co_filename == self._file_name and code.co_name == name else 0
+
+    def _assigned(self, name, node, made, namespace):
+        value, made_by = namespace.get(name), type(made)
         if made_by is ast.Lambda:
-            fits = type(value) is types.FunctionType
+            fits = type(value) is types.FunctionType and not self._is_elsewhere(value, node)
         elif made_by is ast.Call:
-            fits = id(_called(node.value.func, namespace)) in _MAKERS
+            fits = id(_called(made.func, namespace)) in _MAKERS
         elif made_by is ast.Name:
             fits = self._names.get(value) not in (None, name)
         else:
             fits = made_by in (ast.Subscript, ast.BinOp) and id(type(value)) in _ALIASES
-        if fits:
+        targets = node.targets if type(node) is ast.Assign else [node.target]
+        if fits and (len(targets) > 1 or type(targets[0]) is not ast.Name):
+            # The second name of one object is an alias of the first.
+            if made_by is ast.Name or self._names.get(value) is not None:
+                return
+            node = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made, lineno=node.lineno), node)
+            self._take(name, node, value, ast.unparse(node) + "\n")
+        elif fits:
             self._take(name, node, value)
 
-    def _take(self, name, node, value):
+    def _take(self, name, node, value, source=None):
         known = self.made.get(name)
         if value is None or known is not None and known.value is value:
             return
         if self._lines is None:
             self._lines = _NEWLINE.split(self._text)
-        source = self._future + self._source(node)
+        source = self._future + (source or self._source(node))
         line = self._lines[node.lineno - 1].strip() if node.lineno <= len(self._lines) else name
-        self.made[name] = Definition(value, source, node.lineno, line)
         if self._names.get(value) is None:
             self._names.add(value, name)
+        self.made[name] = Definition(value, source, node.lineno, line, marks(value, self._names))
 
     def _imported(self, node):
         module = node.module if type(node) is ast.ImportFrom else None
@@ -190,6 +230,41 @@ class Definitions:
         text = "".join(lines) + "\n"
         # Indented lines stay as they are: taking the indentation away would change text within strings.
         return text if not node.col_offset else f"if True:\n{text}"
+
+
+def marks(value, names):
+    """What a function or class holds besides its code: a dict of names to the object, and its text if that may change."""
+    if type(value) is types.FunctionType:
+        held = dict(value.__dict__)
+        for default in value.__defaults__ or ():
+            if id(type(default)) in _CONTAINERS:
+                held["its default values"] = value.__defaults__
+    elif objects.class_of(value, type):
+        held = objects.class_attributes(value)
+    else:
+        return {}
+    # `_name_` is what `enum` calls its own.
+    own = {name: one for name, one in held.items() if name[:2] != "__" and not (name[0] == "_" and name[-1] == "_")}
+    return {name: (one, _text(one, names)) for name, one in own.items() if id(type(one)) not in _MACHINERY}
+
+
+def _text(value, names):
+    if id(type(value)) not in _CONTAINERS and type(value) is not tuple:
+        return None
+    try:
+        return encode(value, names, _MARK)
+    except NotCarried:
+        return None
+
+
+def changed(value, before, names):
+    """What the program set on a function or class, or changed in it, since `before`: names, sorted."""
+    after = marks(value, names)
+    return sorted(
+        name
+        for name in {*before, *after}
+        if name not in after or name not in before or after[name][0] is not before[name][0] or after[name][1] != before[name][1]
+    )
 
 
 def import_source(name, value, imports, previous):

@@ -1,8 +1,10 @@
 """Limits as exceptions: signals of the host become one in the program, so that its variables and output are kept.
 
-It does not know how much a limit is; the host measures, and kills a program that goes on.
+It does not know how much these limits are; the host measures, and kills a program that goes on. Limits of the kernel on
+files, threads and processes are errors of the call that meets them; `hint` says in words which one it was.
 """
 
+import errno
 import signal
 
 
@@ -36,7 +38,58 @@ class CallLimit(Limit):
     sentence = "the program made more calls than one program may; ask for more with each call"
 
 
+class OutputLimit(Limit):
+    """Far more was printed than is kept."""
+
+    limit = "output"
+    sentence = "the program printed far more than is kept; print a summary"
+
+
 MEMORY_SENTENCE = "the memory limit was reached; keep less at the same time, e.g. go through the data piece by piece"
+
+
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_PROCESSES = frozenset(("subprocess", "multiprocessing", "pty"))
+_STARTS = frozenset("fork forkpty posix_spawn posix_spawnp system popen execv execve execvp execvpe execl execlp spawnv spawnl".split())
+_arguments_of = BaseException.__dict__["args"].__get__
+_errno_of = OSError.__dict__["errno"].__get__
+
+
+def hint(error):
+    """Which limit of the jail raised the error, and what to do instead; "" if none did.
+
+    `error` is any exception; the sentence is for the model."""
+    mro = type.__dict__["__mro__"].__get__(type(error))
+    if OSError in mro:
+        number = _errno_of(error)
+        if number == errno.EMFILE:
+            return f"a program may have {_bound('RLIMIT_NOFILE')} files open at the same time; close each one, e.g. with `with`"
+        if number in _FULL:
+            megabytes = _bound("RLIMIT_FSIZE") >> 20
+            return f"the scratch folder holds {megabytes} MiB and 4,096 files; remove what is not needed, or keep data in variables"
+        if number in (errno.EPERM, errno.EACCES, errno.EAGAIN):
+            return _forbidden(error)
+    elif RuntimeError in mro and _arguments_of(error)[:1] == ("can't start new thread",):
+        return "no more threads can be started; use a pool of a few, or `asyncio.gather` for calls"
+    return ""
+
+
+def _forbidden(error):
+    module, names, step = "", (), error.__traceback__
+    while step is not None:
+        module, names = step.tb_frame.f_globals.get("__name__"), step.tb_frame.f_code.co_names
+        step = step.tb_next
+    if type(module) is not str:
+        return ""
+    if module.partition(".")[0] in _PROCESSES or module in ("__main__", "os") and not _STARTS.isdisjoint(names):
+        return "a program cannot start a process; call a toolkit"
+    return "a program has no network; call a toolkit" if module == "socket" else ""
+
+
+def _bound(name):
+    import resource
+
+    return resource.getrlimit(getattr(resource, name))[0]
 
 
 class Guard:

@@ -9,6 +9,7 @@ import types
 
 from _fimble import errors
 from _fimble.decoding import Lost, decode
+from _fimble.definitions import marks
 from _fimble.missing import Missing, NotRestored
 from _fimble.output import no_input
 from _fimble.proxies import Toolkit
@@ -25,12 +26,12 @@ RECURSION = 20_000
 
 
 class Restored:
-    """A variable as it came in: its object, and the kind and content it was made of."""
+    """A variable as it came in: its object, the kind and content it was made of, and what a definition held then."""
 
-    __slots__ = ("value", "kind", "content")
+    __slots__ = ("value", "kind", "content", "marks")
 
-    def __init__(self, value, kind, content):
-        self.value, self.kind, self.content = value, kind, content
+    def __init__(self, value, kind, content, marks=None):
+        self.value, self.kind, self.content, self.marks = value, kind, content, marks
 
 
 def leave(code=None, /):
@@ -92,7 +93,7 @@ def _bring(variable, names, sources, namespace, restored, last=False):
         if not last:
             return False
         value = namespace[name] = Missing(name, f"{type(error).__name__}: {error}"[:300])
-    restored[name] = Restored(value, kind, content)
+    restored[name] = Restored(value, kind, content, marks(value, names) if kind == "definition" else None)
     return True
 
 

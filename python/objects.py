@@ -20,6 +20,16 @@ def ids(kinds):
     return frozenset(map(id, kinds))
 
 
+# What exceptions keep besides their arguments and attributes. `AttributeError.obj` is not among it: it may be anything.
+_ERROR_STATE = {
+    id(kind): {name: kind.__dict__[name] for name in names.split()}
+    for kind, names in (
+        (BaseException, "__cause__"), (OSError, "errno strerror filename filename2"), (ImportError, "name path"), (NameError, "name"),
+        (AttributeError, "name"), (StopIteration, "value"), (SystemExit, "code"),
+        (SyntaxError, "msg filename lineno offset text end_lineno end_offset"),
+    )
+}  # fmt: skip
+
 # The types whose instances have a payload besides their attributes, and that a session's class may derive from.
 PAYLOADS = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, OSError, BaseException)
 _PAYLOAD_IDS = ids(PAYLOADS)
@@ -83,11 +93,11 @@ def _try_blank(kind):
 
 
 def state(value):
-    """The instance's attributes as a new dict: its `__dict__`, and its slots."""
+    """The instance's attributes as a new dict: its `__dict__`, its slots, and what an exception keeps besides."""
     attributes = {}
     for ancestor in _type_mro(type(value)):
         own = _type_dict(ancestor)
-        if id(ancestor) in _PAYLOAD_IDS or ancestor is object:
+        if ancestor is object:
             continue
         # Only names that `__slots__` gives: other C members are no state of the program's making.
         if "__slots__" in own:
@@ -97,9 +107,30 @@ def state(value):
                         attributes[name] = descriptor.__get__(value)
                     except AttributeError:
                         continue
+        for name, descriptor in _ERROR_STATE.get(id(ancestor), {}).items():
+            found = descriptor.__get__(value)
+            if found is not None and name not in attributes:
+                attributes[name] = found
         instance = own.get("__dict__")
         if type(instance) is _GetSet:
-            found = instance.__get__(value)
-            if type(found) is dict:
-                attributes.update(found)
+            # A name of another type could run its own `__eq__` here, and no program writes one by accident.
+            attributes.update((name, item) for name, item in dict.items(instance.__get__(value)) if type(name) is str)
     return attributes
+
+
+def set_state(value, name, item):
+    """Gives an instance one attribute that `state` had, past its class's properties and `__setattr__`."""
+    space = None
+    for ancestor in _type_mro(type(value)):
+        own = _type_dict(ancestor)
+        descriptor = own.get(name)
+        if type(descriptor) is _Member and "__slots__" in own or name in _ERROR_STATE.get(id(ancestor), ()):
+            descriptor.__set__(value, item)
+            return
+        instance = own.get("__dict__")
+        if space is None and type(instance) is _GetSet:
+            space = instance.__get__(value)
+    if type(space) is dict:
+        space[name] = item
+    else:
+        object.__setattr__(value, name, item)

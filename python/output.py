@@ -6,13 +6,15 @@ It does not know what else is on the channel; whoever sends something flushes fi
 import io
 import time
 
-from _fimble import wire
+from _fimble import limits, wire
 
 _now = time.monotonic
 _PIECE = 32 * 1024
 # A line is sent at once, unless a program writes more than this many a second: then they are sent together.
 _FRAMES_PER_SECOND = 1000.0
 _BURST = 50.0
+# A program that goes on printing this many times what is kept is stopped; the host would do so too.
+_FACTOR = 64
 
 
 class Output(io.TextIOBase):
@@ -26,8 +28,11 @@ class Output(io.TextIOBase):
 
     def __init__(self, channel, limit):
         self._channel = channel
+        # False once the program is at its end: what is said about it is no fault of its own.
+        self.limited = True
         self._mark = f"\n[output cut at {limit // 1024:,} KiB]\n" if limit >= 1024 else "\n[output cut]\n"
         self._left = max(limit - len(self._mark), 0)
+        self._patience = _FACTOR * limit
         self._parts, self._size = [], 0
         self._tokens, self._refilled = _BURST, _now()
         self._bytes = None
@@ -46,6 +51,9 @@ class Output(io.TextIOBase):
             text = str.__str__(text)
         count = len(text)
         if self._left <= 0 or not text:
+            self._patience -= count
+            if self._patience < 0 and self.limited:
+                raise limits.OutputLimit()
             return count
         self._parts.append(text if count <= self._left else text[: self._left])
         self._size += count

@@ -12,7 +12,7 @@ import uuid
 from itertools import islice
 
 from _fimble import objects
-from _fimble.carriable import ADDRESSES, PATHS, error_arguments, is_enum
+from _fimble.carriable import ADDRESSES, PATHS, error_arguments, is_enum, items_of
 from _fimble.records import Record
 
 _SAMPLE = 100
@@ -191,8 +191,7 @@ class _Writer:
     def _pairs(self, value, opened, closed, depth):
         self._put(opened)
         self._within.add(id(value))
-        items = collections.OrderedDict.items(value) if type(value) is collections.OrderedDict else dict.items(value)
-        for index, (key, item) in enumerate(items):
+        for index, (key, item) in enumerate(items_of(value, type(value))):
             if index:
                 self._put(", ")
             if self.left <= 0:

@@ -19,7 +19,7 @@ from _fimble.output import Input, Output
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "carriable", "codec", "decoding", "preview", "output", "pending",
-    "arguments", "calls", "proxies", "packages", "missing", "namespace", "statements", "definitions", "tracebacks", "capture", "runner",
+    "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "statements", "tracebacks", "capture", "runner",
 )  # fmt: skip
 
 WARM = (
@@ -31,6 +31,10 @@ WARM = (
 ).split()
 
 _VALUE = 4_000
+# Bytes of a final frame for what is no variable.
+_ROOM = 256 * 1024
+# Bytes that are given back when a program has used up its memory, so that its end can be told. They are never touched.
+_RESERVE = 8 * 1024 * 1024
 
 
 def prepare():
@@ -76,6 +80,7 @@ class Round:
         self._restored, self._namespace = {}, {}
         self._statements, self._done, self._at = [], 0, 0
         self._driver = None
+        self._reserve = bytearray(_RESERVE)
 
     def play(self):
         """Runs all of it. Raises only HostGone."""
@@ -139,6 +144,7 @@ class Round:
 
     def _ending_of(self, error):
         """What the exception means for the round."""
+        self._reserve = None
         if isinstance(error, wire.HostGone):
             raise error
         for one in _chain(error):
@@ -183,6 +189,7 @@ class Round:
     def _look_back(self):
         """Captures, whatever the program did to its process."""
         gc.disable()
+        self._output.limited = False
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(RECURSION)
@@ -193,7 +200,10 @@ class Round:
             self._limits["variable_bytes"], self._limits["variables_bytes"],
         )  # fmt: skip
         try:
-            return capture.run()
+            captured = capture.run()
+            for sentence in captured.warnings:
+                self._warn(sentence)
+            return captured
         except Exception as error:
             captured = capture.captured
             captured.not_carried.append(["*", f"the namespace could not be looked at: {type(error).__name__}: {error}"])
@@ -201,13 +211,19 @@ class Round:
 
     def _say(self, ending, captured):
         self._output.hold()
-        while True:
+        room, fits = self._channel.frame_bytes - min(_ROOM, self._channel.frame_bytes // 4), True
+        while room:
             try:
+                if not fits:
+                    captured.shrink(room, self._restored)
+                    room //= 2
                 self._channel.send(wire.DONE, self._final(ending, captured))
                 break
-            except wire.FrameTooLarge:
-                self._shrink(captured)
-            except (ValueError, TypeError, MemoryError):
+            except (wire.FrameTooLarge, MemoryError):
+                if not fits and room < 1024:
+                    captured = Captured()
+                fits = False
+            except (ValueError, TypeError):
                 captured = Captured()
         self._channel.close()
 
@@ -221,15 +237,6 @@ class Round:
             "statements": len(self._statements),
         }
 
-    @staticmethod
-    def _shrink(captured):
-        largest = max(captured.written, key=lambda entry: len(entry["content"]), default=None)
-        if largest is None:
-            captured.removed, captured.not_carried = [], []
-            return
-        captured.written.remove(largest)
-        captured.not_carried.append([largest["name"], "the variables of this round are too large together; keep less"])
-
     def _warn(self, sentence):
         self._output.write(f"warning: {sentence}\n")
 
@@ -241,7 +248,7 @@ class Round:
 def _chain(error):
     """The exception and those it came of."""
     seen = []
-    while error is not None and error not in seen and len(seen) < 50:
+    while error is not None and not any(one is error for one in seen) and len(seen) < 50:
         seen.append(error)
         error = error.__cause__ or error.__context__
     return seen

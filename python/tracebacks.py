@@ -9,7 +9,7 @@ import sys
 import traceback
 import types
 
-from _fimble import objects, preview
+from _fimble import limits, objects, preview
 from _fimble.pending import Pending
 from _fimble.proxies import Operation, Toolkit
 
@@ -41,8 +41,9 @@ def describe(error, sources):
         text = "".join(lines).rstrip("\n")
     except Exception:
         text = f"{type(error).__name__}: (its message cannot be shown)"
-    values = _values(error, sources.names)
-    return preview.cut_middle(text, 4 * _MESSAGE) + (f"\nwhere {values}" if values else "")
+    values, hint = _values(error, sources.names), limits.hint(error)
+    text = preview.cut_middle(text, 4 * _MESSAGE)
+    return text + (f"\nwhere {values}" if values else "") + (f"\nhint: {hint}" if hint else "")
 
 
 def _strip(shown, names, seen):

@@ -82,28 +82,38 @@ struct Call {
     ordinal: u32,
 }
 
-/// The most values of one body. In memory a value takes up to fifty times its bytes as JSON.
+/// The most values in one frame, names of fields included. One takes up to a hundred times the memory of its text, and
+/// the child keeps to this by itself.
 const VALUES: usize = 1_000_000;
 
-/// Reads a body; the error says what was wrong with it.
+/// Reads a body; the error says what was wrong with it. Its depth is limited by `serde_json`.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    // Each value takes two bytes at least, its separator included.
-    if body.len() / 2 > VALUES && count_values(body) > VALUES {
+    // Two values take three bytes at least.
+    if body.len() > VALUES && count_values(body) > VALUES {
         return Err(format!("a message of more than {VALUES} values"));
     }
     serde_json::from_slice(body).map_err(|error| format!("a malformed message: {error}"))
 }
 
-/// How many values a JSON text has at most: what opens or separates them outside of strings.
-fn count_values(body: &[u8]) -> usize {
-    let (mut count, mut in_text, mut escaped) = (1, false, false);
-    for byte in body {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b',' | b'[' | b'{' | b':' if !in_text => count += 1,
-            _ => {}
+/// How many values a JSON text has, names of fields included and empty lists and objects counted twice, without reading
+/// them.
+pub(super) fn count_values(body: &[u8]) -> usize {
+    let mut count = 1;
+    let mut rest = body;
+    while let Some(index) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b':' | b'[' | b'{')) {
+        let quoted = rest.get(index) == Some(&b'"');
+        rest = rest.get(index + 1..).unwrap_or_default();
+        if !quoted {
+            count += 1;
+            continue;
+        }
+        // To the end of the string; a backslash takes the next byte with it.
+        while let Some(index) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+            let ends = rest.get(index) == Some(&b'"');
+            rest = rest.get(index + if ends { 1 } else { 2 }..).unwrap_or_default();
+            if ends {
+                break;
+            }
         }
     }
     count
@@ -137,12 +147,17 @@ pub(super) fn write_answer(id: u64, result: Result<Value, ToolError>, frame_byte
         },
         Err(error) => error,
     };
-    let mut message = error.message.as_str();
-    if message.len() > frame_bytes / 2 {
-        message = message.get(..message.floor_char_boundary(frame_bytes / 2)).unwrap_or_default();
+    let failure = |message, hint| {
+        let failure = Failure { id, kind: error.kind, message, hint };
+        serde_json::to_vec(&failure).unwrap_or_default()
+    };
+    let whole = failure(&error.message, error.hint.as_deref());
+    if whole.len() <= frame_bytes {
+        return (frame::ERROR, whole);
     }
-    let failure = Failure { id, kind: error.kind, message, hint: error.hint.as_deref() };
-    (frame::ERROR, serde_json::to_vec(&failure).unwrap_or_default())
+    // A byte takes six at most.
+    let cut = |text: &'_ str| text.get(..text.floor_char_boundary(frame_bytes / 16)).unwrap_or_default().to_owned();
+    (frame::ERROR, failure(&cut(&error.message), error.hint.as_deref().map(cut).as_deref()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,9 @@ mod done;
 mod ending;
 mod error;
 pub mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod jail;
 mod message;
 mod output;

@@ -9,7 +9,7 @@ macro_rules! sources {
 /// Name and source of each module of the package `_fimble`.
 pub(super) const SOURCES: &[(&str, &str)] = sources! {
     "wire" "limits" "errors" "records" "objects" "carriable" "codec" "decoding" "preview" "output" "pending"
-    "arguments" "calls" "proxies" "packages" "missing" "namespace" "statements" "definitions" "tracebacks" "capture"
+    "arguments" "calls" "proxies" "packages" "missing" "definitions" "namespace" "statements" "tracebacks" "capture"
     "runner"
 };
 

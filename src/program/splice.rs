@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ruff_python_ast::{Expr, Stmt};
-use ruff_python_parser::ParseError;
+use ruff_python_ast::{Expr, ModModule, Stmt};
+use ruff_python_parser::{ParseError, Parsed};
 
 use super::check::{check_structure, undefined_names};
 use super::check_call::check_calls;
@@ -75,14 +75,7 @@ enum Origin {
 }
 
 fn complete(program: &mut Program, known: &Known<'_>, origin: Origin) -> Result<(), Refusal> {
-    let refuse = |program: &Program, findings| Err(refusal(&program.hole, findings));
-    let module = match ruff_python_parser::parse_module(&program.hole) {
-        Ok(module) => module,
-        Err(error) => return refuse(program, vec![syntax_finding(&program.hole, &error, origin)]),
-    };
-    if module.suite().iter().all(is_nothing) && origin == Origin::Model {
-        return refuse(program, vec![nothing()]);
-    }
+    let module = parse(program, origin)?;
 
     let names = Names::of(module.suite());
     let mut edits = Edits::default();
@@ -104,16 +97,19 @@ fn complete(program: &mut Program, known: &Known<'_>, origin: Origin) -> Result<
     check(program, known, origin, 4)
 }
 
+/// The statements of a program that has some.
+fn parse(program: &Program, origin: Origin) -> Result<Parsed<ModModule>, Refusal> {
+    let module = ruff_python_parser::parse_module(&program.hole)
+        .map_err(|error| refusal(&program.hole, vec![syntax_finding(&program.hole, &error, origin)]))?;
+    if origin == Origin::Model && module.suite().iter().all(is_nothing) {
+        return Err(refusal(&program.hole, vec![nothing()]));
+    }
+    Ok(module)
+}
+
 /// Checks what will run. Results that are used as lists are put right first, in at most so many turns.
 fn check(program: &mut Program, known: &Known<'_>, origin: Origin, turns: u32) -> Result<(), Refusal> {
-    let refuse = |program: &Program, findings| Err(refusal(&program.hole, findings));
-    let module = match ruff_python_parser::parse_module(&program.hole) {
-        Ok(module) => module,
-        Err(error) => return refuse(program, vec![syntax_finding(&program.hole, &error, origin)]),
-    };
-    if module.suite().iter().all(is_nothing) && origin == Origin::Model {
-        return refuse(program, vec![nothing()]);
-    }
+    let module = parse(program, origin)?;
     let names = Names::of(module.suite());
     let toolkits = Toolkits::new(known.declarations, &names);
     let mut edits = Edits::default();
@@ -133,7 +129,7 @@ fn check(program: &mut Program, known: &Known<'_>, origin: Origin, turns: u32) -
     findings.sort();
     findings.dedup();
     if !findings.is_empty() {
-        return refuse(program, findings);
+        return Err(refusal(&program.hole, findings));
     }
     program.warnings = undefined_names(&program.hole, &names, known);
     program.names = reached(&names, known);

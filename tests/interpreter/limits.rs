@@ -216,23 +216,102 @@ async fn prints_of_nothing_come_to_an_end() {
     assert_eq!(finished.output, "");
 }
 
-#[tokio::test]
-async fn open_files_and_threads_are_limited() {
-    let interpreter = start().await;
-    let files = "import os\nopened = []\nwhile True: opened.append(os.dup(0))";
-    assert_eq!(exception(&run(&interpreter, files).await), "OSError");
-    let threads = "\
-import threading
-for _ in range(5_000):
-    threading.Thread(target=threading.Event().wait, daemon=True).start()
-";
-    assert_eq!(exception(&run(&interpreter, threads).await), "RuntimeError");
+/// The last line of the traceback, after the class of the exception.
+fn hinted(finished: &Finished) -> (&str, &str) {
+    match &finished.ending {
+        Ending::Raised { traceback, exception, .. } => (exception, traceback.lines().last().unwrap_or_default()),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]
-async fn a_large_file_is_an_error_of_the_write() {
+async fn each_limit_of_the_host_has_its_own_sentence() {
     let interpreter = start().await;
-    let mut run = program("file = open('big', 'wb')\nwhile True: file.write(bytes(10**6))");
-    run.limits.scratch_mib = 8;
-    assert_eq!(exception(&finish(&interpreter, run, &Arc::default()).await), "OSError");
+    let forever = "while True: pass";
+    for (source, name, sentence, change) in [
+        (
+            forever,
+            "wall",
+            "the program ran longer than 0.3 s and was stopped; split the work",
+            |limits: &mut Limits| {
+                limits.wall_s = 0.3;
+            },
+        ),
+        (forever, "cpu", "the program used more than 1 s of CPU time and was stopped; do less at once", |limits| {
+            limits.cpu_s = 1;
+        }),
+        (
+            "x = bytearray(10**9)",
+            "memory",
+            "the program used more than 128 MiB of memory and was stopped; work on smaller pieces",
+            |limits| limits.memory_mib = 128,
+        ),
+        (
+            "while True: print('x' * 10_000)",
+            "output",
+            "the program printed far more than 1 KiB and was stopped; print a summary",
+            |limits| limits.output_kib = 1,
+        ),
+        (
+            "while True: await demo.echo(1)",
+            "calls",
+            "the program made more than 3 calls and was stopped; ask for more with each call",
+            |limits| limits.calls = 3,
+        ),
+    ] as [(&str, &str, &str, fn(&mut Limits)); 5]
+    {
+        let mut run = program(source);
+        change(&mut run.limits);
+        let finished = finish(&interpreter, run, &Arc::default()).await;
+        let Ending::Limit { limit, message } = &finished.ending else { panic!("{name}: {finished:?}") };
+        let setting = format!("or raise interpreter.limits.{name}");
+        assert!(*limit == name && message.starts_with(sentence), "{name}: {message}");
+        assert!(message.contains(&setting) || name == "wall", "{name}: {message}");
+        assert!(finished.written.iter().all(|one| one.name == "x"), "{name}: {finished:?}");
+    }
+}
+
+#[tokio::test]
+async fn open_files_threads_and_processes_are_limited() {
+    let interpreter = start().await;
+    for (source, expected) in [
+        (
+            "import os\nopened = []\nwhile True: opened.append(os.dup(0))",
+            ("OSError", "hint: a program may have 64 files open at the same time; close each one, e.g. with `with`"),
+        ),
+        (
+            "import threading\nfor _ in range(5_000):\n    threading.Thread(target=threading.Event().wait, daemon=True).start()",
+            (
+                "RuntimeError",
+                "hint: no more threads can be started; use a pool of a few, or `asyncio.gather` for calls",
+            ),
+        ),
+        ("import os\nos.fork()", ("PermissionError", "hint: a program cannot start a process; call a toolkit")),
+        (
+            "import socket\nsocket.create_connection(('127.0.0.1', 80))",
+            ("PermissionError", "hint: a program has no network; call a toolkit"),
+        ),
+    ] {
+        assert_eq!(hinted(&run(&interpreter, source).await), expected, "{source}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_scratch_is_an_error_of_the_write() {
+    let interpreter = start().await;
+    let full =
+        "hint: the scratch folder holds 8 MiB and 4,096 files; remove what is not needed, or keep data in variables";
+    let large = "file = open('big', 'wb')\nwhile True: file.write(bytes(10**6))";
+    let many = "for n in range(10_000): open(str(n), 'w').close()";
+    let together = "for n in range(100): open(str(n), 'wb').write(bytes(10**6))";
+    for source in [large, many, together] {
+        // Without a mount of its own, only the size of each file is limited.
+        if config().isolation == Level::Reduced && source != large {
+            continue;
+        }
+        let mut run = program(source);
+        run.limits.scratch_mib = 8;
+        assert_eq!(hinted(&finish(&interpreter, run, &Arc::default()).await), ("OSError", full), "{source}");
+    }
+    assert_eq!(output(&interpreter, "import os\nopen('a', 'w').close()\nprint(os.listdir())").await, "['a']\n");
 }

@@ -46,10 +46,11 @@ def load():
 
 
 class Played:
-    """What one round said: the DONE frame's fields as attributes, `output`, `calls`, `frames` and the exit `code`."""
+    """What one round said: the DONE frame's fields as attributes, `output`, `calls`, `frames`, the exit `code`, and the
+    `cpu` seconds of the child."""
 
-    def __init__(self, frames, code, seconds):
-        self.frames, self.code, self.seconds = frames, code, seconds
+    def __init__(self, frames, code, cpu):
+        self.frames, self.code, self.cpu = frames, code, cpu
         self.output = "".join(body["text"] for kind, body in frames if kind == PRINT)
         self.calls = [body for kind, body in frames if kind == CALL]
         self.cancelled = [body["id"] for kind, body in frames if kind == CANCEL]
@@ -86,7 +87,6 @@ def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signa
     host = Host(ours, pid, answer)
     try:
         host.read_until(READY, deadline)
-        started = time.perf_counter()
         host.send(
             RUN,
             {
@@ -102,13 +102,12 @@ def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signa
             host.read_for(seconds)
             os.kill(pid, number)
         host.read_until(DONE, deadline)
-        seconds = time.perf_counter() - started
     finally:
         ours.close()
         if host.failed:
             os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-    return Played(host.frames, os.waitstatus_to_exitcode(status), seconds)
+        _, status, usage = os.wait4(pid, 0)
+    return Played(host.frames, os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
 
 
 class Refusal(Exception):
@@ -131,9 +130,9 @@ class Host:
 
     def __init__(self, connection, pid, answer):
         self.connection, self.pid, self.answer = connection, pid, answer or (lambda call: None)
-        self.frames, self.buffer, self.waiting = [], b"", []
+        self.frames, self.buffer, self.waiting = [], bytearray(), []
         self.failed = True
-        self.outgoing = b""
+        self.outgoing = bytearray()
         connection.setblocking(False)
 
     def send(self, kind, body):
@@ -144,11 +143,11 @@ class Host:
 
     def _write(self):
         try:
-            self.outgoing = self.outgoing[self.connection.send(self.outgoing) :]
+            del self.outgoing[: self.connection.send(self.outgoing)]
         except BlockingIOError:
             pass
         except OSError:
-            self.outgoing = b""
+            self.outgoing = bytearray()
 
     def read_for(self, seconds):
         """Serves the child for that long, or until it is done."""
@@ -185,7 +184,7 @@ class Host:
             if len(self.buffer) < 5 + length:
                 break
             body = json.loads(self.buffer[5 : 5 + length])
-            self.buffer = self.buffer[5 + length :]
+            del self.buffer[: 5 + length]
             self.frames.append((kind, body))
             if kind == CALL:
                 self._answer(body)

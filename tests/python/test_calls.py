@@ -217,6 +217,12 @@ class Failures(unittest.TestCase):
         self.assertEqual(played.output, "warning: the task watch still ran at the end and was cancelled; await it\n")
         self.assertEqual(played.ending["value"], "1")
 
+    def test_too_many_values_are_refused_here(self):
+        for argument in ("[0] * 1_000_001", "[[0] * 1_000] * 1_000", "iter(range(1_000_001))", "{str(n): n for n in range(600_000)}"):
+            played = play(f"await kit.get(1, x={argument})", answer=echo)
+            self.assertEqual((played.ending["exception"], played.calls), ("TypeError", []))
+            self.assertIn("kit.get: argument `x`: more than 999,900 values in one call; pass less at a time", played.ending["traceback"])
+
     def test_too_large_arguments_are_refused_here(self):
         played = play("await kit.get('x' * 100_000)", answer=echo, limits={"frame_bytes": 50_000})
         self.assertEqual((played.ending["exception"], played.calls), ("InvalidArgument", []))

@@ -194,7 +194,7 @@ class Outputs(unittest.TestCase):
         self.assertEqual(played.ending["exception"], "TypeError")
 
     def test_ten_megabytes_are_cut_with_a_mark(self):
-        played = play("print('x' * 10_000_000)\nfor n in range(100_000): print('é' * 100)")
+        played = play("print('x' * 10_000_000)\nfor n in range(10_000): print('é' * 100)")
         self.assertEqual(played.output[-26:], "x\n[output cut at 256 KiB]\n"[-26:])
         self.assertLessEqual(len(played.output.encode()), 256 * 1024)
         self.assertEqual(played.ending["kind"], "returned")
@@ -228,13 +228,45 @@ class Limits(unittest.TestCase):
                 played = play("a = 1\n" + source, answer=lambda call: child.Later(never=True), signals=[(0.2, signal.SIGUSR1)])
                 self.assertEqual((played.ending["kind"], played.ending.get("limit"), played.contents["a"]), ("limit", "wall", "1"))
 
+    def test_endless_output_keeps_what_was_printed_first(self):
+        played = play("x = 1\nwhile True:\n    try: print('y' * 1000)\n    except Exception: pass", limits={"output_bytes": 2048})
+        self.assertEqual((played.ending["limit"], played.contents, played.done["statements_done"]), ("output", {"x": "1"}, 1))
+        self.assertTrue(played.output.startswith("y" * 1000) and played.output.endswith("[output cut at 2 KiB]\n"))
+
     def test_too_many_calls(self):
         played = play("for n in range(9): last = await kit.get(n)", answer=lambda call: call["id"], limits={"calls": 3})
         self.assertEqual((played.ending["limit"], len(played.calls), played.contents), ("calls", 3, {"n": "3", "last": "3"}))
 
+    def test_limits_of_the_kernel_are_named(self):
+        hints = {
+            "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))\nkept = [open('/dev/null') for _ in range(99)]":
+                "a program may have 32 files open at the same time; close each one, e.g. with `with`",
+            "import resource, tempfile\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\nimport signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "with tempfile.TemporaryFile() as file:\n    file.write(bytes(2 << 20))":
+                "the scratch folder holds 1 MiB and 4,096 files; remove what is not needed, or keep data in variables",
+            "raise RuntimeError(\"can't start new thread\")": "no more threads can be started; use a pool of a few, or `asyncio.gather` for calls",
+        }  # fmt: skip
+        for source, hint in hints.items():
+            self.assertEqual(play(source).ending["traceback"].splitlines()[-1], f"hint: {hint}", source)
+        self.assertNotIn("hint", play("raise PermissionError(1, 'x')").ending["traceback"])
+
     def test_memory(self):
         played = play("import resource\nresource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\nx = 1\ny = bytearray(1 << 30)")
         self.assertEqual((played.ending["kind"], played.ending["limit"], played.contents["x"]), ("limit", "memory", "1"))
+
+    def test_what_fits_is_kept_however_the_memory_was_used_up(self):
+        few = "for n in range(100): globals()[f'v{n}'] = 'x' * 7_000_000"
+        many = "rows = []\nwhile True: rows.append({'a': len(rows), 'b': str(len(rows))})"
+        for megabytes, source in ((20, few), (60, few), (20, many), (60, many)):
+            bound = f"size + ({megabytes} << 20)"
+            start = (
+                "import resource\nsize = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+                f"small = [1]\nresource.setrlimit(resource.RLIMIT_AS, ({bound}, {bound}))\n"
+            )
+            with self.subTest(megabytes=megabytes, source=source):
+                played = play(start + source)
+                self.assertEqual((played.code, played.ending["limit"], played.contents.get("small")), (0, "memory", "[1]"))
+                self.assertIn(["rows" if source is many else "v0"], [[name] for name, _ in played.done["not_carried"]])
 
 
 if __name__ == "__main__":

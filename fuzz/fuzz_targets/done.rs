@@ -1,0 +1,9 @@
+//! A child's last word.
+#![no_main]
+
+use fimble::interpreter::fuzzing;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    fuzzing::done(bytes);
+});
