@@ -63,7 +63,7 @@ impl<'a> Attack<'a> {
     fn run(&self, world: &World) -> Run {
         let mut run = program(&format!("{}{PRELUDE}{}", world.names(), self.source));
         run.limits = Limits {
-            wall_s: self.value("wall").unwrap_or(15.0),
+            wall_s: self.value("wall").unwrap_or(5.0),
             cpu_s: self.value("cpu").unwrap_or(30),
             memory_mib: self.value("memory").unwrap_or(512),
             scratch_mib: self.value("scratch").unwrap_or(32),
