@@ -61,7 +61,8 @@ fn serve() -> i32 {
     };
     let Ok(Some((Command::Start(start), _))) = receive::<Command>(control.as_fd()) else { return 1 };
     match prepare(&start) {
-        Ok(Prepared::Outer(code)) => code,
+        // Without dropping anything: its descriptors are closed already.
+        Ok(Prepared::Outer(code)) => exit(code),
         Ok(Prepared::Zygote(zygote)) => python::attached(|| zygote.serve(&control)),
         Err(refusal) => {
             let report = match refusal {
