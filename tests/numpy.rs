@@ -1,7 +1,5 @@
 //! A package with compiled code, for real: numpy from the package index, in the jail. Long, and needs the network.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
