@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_text_is_one_value_and_a_list_has_many() {
-        assert_eq!(count_values(br#"{"a, [": [1, "\",{\"", []]}"#), 6);
+        assert_eq!(count_values(br#"{"a, [": [1, "\",{\"", []]}"#), 7);
         let text = serde_json::to_vec(&serde_json::json!({ "text": ",".repeat(2 * VALUES + 2) })).unwrap();
         assert_eq!(read::<Printed>(&text).map(|printed| printed.text.len()), Ok(2 * VALUES + 2));
         let list = format!("[{}0]", "0,".repeat(VALUES));

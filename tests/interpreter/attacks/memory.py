@@ -39,7 +39,7 @@ ctypes.string_at(1)
 #: a write into the interpreter | the host ends with it | dies
 for place in range(0, 1 << 20, 8):
     ctypes.c_long.from_address(id(object) - place).value = 0
-#: the runtime replaced | it says what it wants, and no more | wall=1
+#: the runtime replaced | it says what it wants, and no more | wall=1 dies
 import gc
 for one in gc.get_objects():
     if type(one).__name__ in ("Guard", "Channel"):
