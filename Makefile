@@ -68,6 +68,7 @@ fuzz: setup
 	@for target in $(FUZZ); do \
 	  echo "fuzzing $$target for $(FUZZ_SECONDS) s"; mkdir -p fuzz/target/found/$$target; \
 	  (cd fuzz && cargo fuzz run -s $(SANITIZER) $$target target/found/$$target corpus/$$target -- \
+	    $$(test ! -f $$target.dict || echo -dict=$$target.dict) \
 	    -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -timeout=20 -rss_limit_mb=4096 -max_len=65536) || exit 1; \
 	done
 
