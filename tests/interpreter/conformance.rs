@@ -67,6 +67,9 @@ fn plain(script: &Script) -> String {
     String::from_utf8(result.stdout).unwrap()
 }
 
+/// How the warning about a definition begins that was changed after it was made.
+const NOT_KEPT: &str = "warning: only the source of ";
+
 #[tokio::test]
 async fn ordinary_programs_print_what_plain_python_prints() {
     let scripts = scripts();
@@ -83,8 +86,10 @@ async fn ordinary_programs_print_what_plain_python_prints() {
     });
     let mut played = std::pin::pin!(played.buffered(4));
     while let Some((finished, expected, script)) = played.next().await {
-        if !matches!(finished.ending, Ending::Returned { .. }) || finished.output != expected {
-            different.push(format!("{}: {:?}\n{}and not\n{expected}", script.title, finished.ending, finished.output));
+        // What the next program will not find is said after all that this one printed.
+        let printed = finished.output.split(NOT_KEPT).next().unwrap_or_default();
+        if !matches!(finished.ending, Ending::Returned { .. }) || printed != expected {
+            different.push(format!("{}: {:?}\n{printed}and not\n{expected}", script.title, finished.ending));
         }
     }
     assert!(different.is_empty(), "{} of {}\n{}", different.len(), scripts.len(), different.join("\n"));
