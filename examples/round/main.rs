@@ -1,0 +1,137 @@
+//! Measures the interpreter. `cargo run --release --example round`; it prints, and asserts nothing.
+
+mod calls;
+mod hazards;
+mod memory;
+mod rounds;
+
+use std::error::Error;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use fimble::interpreter::{Carried, Config, Ending, Finished, Host, HostCall, Interpreter, Limits, Run};
+use fimble_toolkit::ToolError;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The argument with which this program starts an interpreter, runs one program and ends.
+const ONCE: &str = "once";
+
+/// Starts of the whole program.
+const STARTS: usize = 20;
+
+/// Answers at once, or after 10 ms, or with a megabyte.
+struct Tools {
+    /// A thousand records with a long text each.
+    big: Value,
+    /// Many small values.
+    dense: Value,
+}
+
+impl Tools {
+    fn new() -> Self {
+        let text = "x".repeat(960);
+        let big = (0..1_000).map(|id| json!({"id": id, "name": format!("item {id}"), "text": text, "ok": true}));
+        let dense = (0..25_000).map(|id| json!({"id": id, "part": f64::from(id) / 8.0, "ok": id % 2 == 0}));
+        Self { big: big.collect(), dense: dense.collect() }
+    }
+}
+
+#[async_trait]
+impl Host for Tools {
+    async fn call(&self, call: HostCall) -> Result<Value, ToolError> {
+        match call.method.as_str() {
+            "wait" => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                Ok(json!(0))
+            }
+            "big" => Ok(self.big.clone()),
+            "dense" => Ok(self.dense.clone()),
+            _ => Ok(json!({"id": 7, "name": "Example", "mail": "a@example.org", "n": call.positional})),
+        }
+    }
+    fn print(&self, _text: &str) {}
+    fn statement(&self, _number: u32, _of: u32) {}
+}
+
+fn main() -> Outcome<()> {
+    fimble::interpreter::init();
+    let once = std::env::args().nth(1).as_deref() == Some(ONCE);
+    if !once {
+        starts()?;
+    }
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
+        let interpreter = Interpreter::start(&Config::default()).await?;
+        let bench = Bench { interpreter, tools: Arc::new(Tools::new()) };
+        if once {
+            println!("{}", bench.run("print(1 + 1)", Vec::new(), 60.0).await?.output.trim());
+            return Ok(());
+        }
+        println!("layers: {}", bench.interpreter.isolation().layers.join(", "));
+        rounds::measure(&bench).await?;
+        calls::measure(&bench).await?;
+        memory::measure(&bench).await?;
+        hazards::measure(&bench).await
+    })
+}
+
+/// From exec to the first result, of this program as a whole.
+fn starts() -> Outcome<()> {
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let begun = Instant::now();
+        let mut started = Command::new(std::env::current_exe()?).arg(ONCE).stdout(Stdio::piped()).spawn()?;
+        let mut output = started.stdout.take().ok_or("no output")?;
+        let mut first = [0];
+        std::io::Read::read_exact(&mut output, &mut first)?;
+        times.push(begun.elapsed());
+        started.wait()?;
+    }
+    show("exec to the first result", &mut times);
+    Ok(())
+}
+
+struct Bench {
+    interpreter: Interpreter,
+    tools: Arc<Tools>,
+}
+
+impl Bench {
+    async fn run(&self, source: &str, variables: Vec<Carried>, wall_s: f64) -> Outcome<Finished> {
+        let limits = Limits { calls: 100_000, concurrent_calls: 1_000, wall_s, ..Limits::default() };
+        let run = Run {
+            source: source.to_owned(),
+            file_name: "<program>".to_owned(),
+            variables,
+            proxies: vec!["tools".to_owned()],
+            limits,
+        };
+        let tools: Arc<dyn Host> = Arc::<Tools>::clone(&self.tools);
+        Ok(self.interpreter.run(run, tools, CancellationToken::new()).await?)
+    }
+
+    /// Runs a program that must end by itself.
+    async fn round(&self, source: &str, variables: Vec<Carried>) -> Outcome<(Duration, Finished)> {
+        let begun = Instant::now();
+        let finished = self.run(source, variables, 60.0).await?;
+        match finished.ending {
+            Ending::Returned { .. } => Ok((begun.elapsed(), finished)),
+            other => Err(format!("{other:?}").into()),
+        }
+    }
+
+    /// What a program printed.
+    async fn output(&self, source: &str) -> Outcome<String> {
+        Ok(self.round(source, Vec::new()).await?.1.output.trim().to_owned())
+    }
+}
+
+fn show(what: &str, times: &mut [Duration]) {
+    times.sort();
+    let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default().as_secs_f64() * 1e3;
+    println!("{what}: p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, of {}", at(50), at(90), at(99), times.len());
+}
