@@ -2,10 +2,11 @@
 //! starts, is shared and ends is not. Makes the server's Python environment if it is missing.
 #![expect(clippy::unwrap_used, reason = "a helper that fails is a failed test")]
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -220,6 +221,46 @@ async fn a_server_without_requests_ends_although_it_is_owned() {
     let model = start(&config).await.unwrap();
     wait_until("the idle server's end", async || server(&config).await.is_none()).await;
     assert_eq!(complete(&*model, hole()).await.unwrap().usage.completion, 8);
+}
+
+/// Prompts of tiny models that are kept on disk, in the folder that all servers share.
+fn kept() -> BTreeSet<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache"));
+    let entries = std::fs::read_dir(cache.join("fimble/heads")).into_iter().flatten();
+    let small = entries.map(Result::unwrap).filter(|entry| entry.metadata().is_ok_and(|file| file.len() < 10_000_000));
+    small.map(|entry| entry.path()).collect()
+}
+
+#[tokio::test]
+async fn what_prompts_begin_with_is_read_once_for_all_servers() {
+    let bench = bench();
+    let prompt = |end: &str| chat(&format!("{}{end}", "All of them begin like this. ".repeat(10)));
+    let head = Request { input: prompt("…"), max_tokens: 8, temperature: 0.0, stop: Vec::new() };
+    // A new server each time, because nobody's server lingers.
+    let cached = async || {
+        let model = start(&bench.config).await.unwrap();
+        model.prepare(&head).await;
+        let completion = complete(&*model, prompt("What now?")).await.unwrap();
+        drop(model);
+        wait_until("the end of the server", async || server(&bench.config).await.is_none()).await;
+        completion.usage.cached
+    };
+    let before = kept();
+    assert!(cached().await > 200);
+    let file = kept().difference(&before).next().unwrap().clone();
+    let whole = std::fs::read(&file).unwrap();
+
+    // What stands behind the end is not read, and would be gone if the file were written again.
+    let marked = [&whole[..], b"mark"].concat();
+    std::fs::write(&file, &marked).unwrap();
+    assert!(cached().await > 200);
+    assert_eq!(std::fs::read(&file).unwrap(), marked);
+
+    std::fs::write(&file, "no prompt").unwrap();
+    assert!(cached().await > 200);
+    assert_eq!(std::fs::read(&file).unwrap().len(), whole.len());
+    std::fs::remove_file(&file).unwrap();
 }
 
 #[tokio::test]
