@@ -226,6 +226,43 @@ fn the_example_is_one_that_the_toolkits_allow() {
 }
 
 #[test]
+fn what_operations_share_is_told_once_and_larger_results_inherit() {
+    let text = json!({"type": "string"});
+    let object = |title: &str, fields: &[&str]| {
+        let fields: serde_json::Map<_, _> = fields.iter().map(|field| ((*field).to_owned(), text.clone())).collect();
+        json!({"type": "object", "title": title, "properties": fields})
+    };
+    let operation = |name, names: &[&'static str], returns| {
+        let parameters: Vec<_> = names.iter().map(|name| (*name, text.clone(), Some(Value::Null))).collect();
+        operation(name, "Looks.\nOn two lines.\n\nNotes.", &parameters, returns)
+    };
+    let part = ["author", "subject", "text_of_it"];
+    let mut declaration = Declaration {
+        name: "box_toolkit".to_owned(),
+        description: "Boxes.".to_owned(),
+        operations: vec![
+            operation("one", &["path", "folder"], object("Part", &part)),
+            operation("two", &["folder"], object("Whole", &[&part[..], &["weight"]].concat())),
+            operation("three", &["folder", "limit"], text.clone()),
+        ],
+    };
+    let whole = "\
+class Part: author: str; subject: str; text_of_it: str
+class Whole(Part): weight: str
+class box_toolkit: \"Boxes.\"
+    # All of these also take folder: str = None
+    async def one(path: str = None) -> Part: \"Looks. On two lines.\"
+    async def two() -> Whole: \"Looks. On two lines.\"
+    async def three(limit: str = None) -> str: \"Looks. On two lines.\"";
+    assert_eq!(stubs(std::slice::from_ref(&declaration), 3_000), whole);
+
+    // Of two operations, each tells its own.
+    declaration.operations.pop();
+    let text = stubs(&[declaration], 3_000);
+    assert!(text.contains("async def two(folder: str = None) -> Whole") && !text.contains("All of these"), "{text}");
+}
+
+#[test]
 fn toolkits_beyond_the_budget_are_told_by_name() {
     insta::assert_snapshot!("stubs_whole", stubs(&declarations(), 3_000));
     insta::assert_snapshot!("stubs_brief", stubs(&declarations(), 110));

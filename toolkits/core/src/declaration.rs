@@ -28,7 +28,7 @@ impl Declaration {
 pub struct Operation {
     /// The Python name of the method.
     pub name: String,
-    /// The docstring. Its first line is what the stub shows.
+    /// The docstring. Its first paragraph is what the stub shows.
     pub description: String,
     /// The parameters, in the order in which positional arguments bind.
     pub parameters: Vec<Parameter>,
