@@ -215,7 +215,10 @@ fn a_toolkit_can_be_called_by_hand() {
 #[test]
 fn calls_of_all_sessions_are_counted_by_operation_and_kind_of_error() {
     let home = Home::new();
-    assert_eq!(stdout(&home.output(&["toolkits", "stats"], "")), "");
+    let nothing = home.output(&["toolkits", "stats", "nope", "--days", "2"], "");
+    assert_eq!((nothing.status.code(), stdout(&nothing)), (Some(0), String::new()));
+    let told = String::from_utf8(nothing.stderr).unwrap();
+    assert!(told.starts_with("the journal has no calls of `nope` in the last 2 days\n\nhint: "), "{told}");
     std::fs::write(home.path().join("a.txt"), "one\n").unwrap();
     let program = "await files_toolkit.read('a.txt')\ntry:\n    await files_toolkit.read('none.txt')\nexcept ToolError:\n    pass\n";
     for _ in 0..2 {

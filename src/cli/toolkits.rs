@@ -127,8 +127,13 @@ async fn statistics(config: &Config, name: Option<&str>, days: Option<u32>, json
     });
     let store = open::store(config)?;
     let found = call_statistics(store.as_ref(), open::TENANT, &open::user(), since).await?;
-    let found = found.iter().filter(|one| name.is_none_or(|name| one.toolkit == name));
-    for (number, one) in found.enumerate() {
+    let found: Vec<_> = found.iter().filter(|one| name.is_none_or(|name| one.toolkit == name)).collect();
+    if found.is_empty() {
+        let of = name.map_or(String::new(), |name| format!(" of `{name}`"));
+        let within = days.map_or(String::new(), |days| format!(" in the last {days} days"));
+        note!("the journal has no calls{of}{within}\n\nhint: `fimble toolkits list` shows the toolkits' names");
+    }
+    for (number, one) in found.into_iter().enumerate() {
         if json {
             write_data(&format!("{}\n", serde_json::to_string(one).unwrap_or_default()));
             continue;
