@@ -66,7 +66,8 @@ pub(super) fn parses(text: &str) -> bool {
     ruff_python_parser::parse_module(text).is_ok()
 }
 
-/// Unix line ends, spaces in place of tabs at the front, no control characters, nothing after a model's own end mark.
+/// Unix line ends, spaces in place of tabs at the front, no control characters, no line with nothing but a backslash
+/// before a statement, nothing after a model's own end mark.
 fn plain(text: &str) -> String {
     const MARKS: [&str; 9] = [
         "<|endoftext|>",
@@ -85,6 +86,8 @@ fn plain(text: &str) -> String {
     let text: String =
         text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect();
     let text = text.trim_start_matches('\u{feff}');
+    // Indentation that a line with nothing but a backslash hands to the next one.
+    let mut handed = None;
     map_lines(text, |line| {
         if line.kind == LineKind::InString {
             return line.text.to_owned();
@@ -96,6 +99,14 @@ fn plain(text: &str) -> String {
             width += if character == '\t' { 4 - width % 4 } else { 1 };
         }
         if code.trim() == "# <hole>" || code.trim() == "<hole>" {
+            return String::new();
+        }
+        // Python lets such a line at column 0 take the next one's indentation, but not elsewhere: moved, it would mean
+        // something else.
+        let begins = line.kind == LineKind::Code || handed.is_some();
+        let width = handed.take().filter(|handed| *handed > 0).unwrap_or(width);
+        if begins && code.trim_end() == "\\" {
+            handed = Some(width);
             return String::new();
         }
         " ".repeat(width) + code.trim_end()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ruff_python_ast::{Expr, ModModule, Stmt};
 use ruff_python_parser::{ParseError, Parsed};
+use ruff_text_size::Ranged;
 
 use super::check::{check_structure, undefined_names};
 use super::check_call::check_calls;
@@ -37,8 +38,7 @@ pub fn splice(scaffold: &Scaffold, text: &str, known: &Known<'_>) -> Result<Prog
             names: BTreeSet::new(),
         };
         complete(&mut program, known, Origin::Model)?;
-        // The proof: with the hole in its place, the whole is one `try` after the declarations.
-        if is_one_try(&program.text()) {
+        if is_body_of_try(&program) {
             Ok(program)
         } else {
             let message = "the hole leaves the `try` around it: write plain statements, one below the other";
@@ -167,11 +167,18 @@ fn is_nothing(statement: &Stmt) -> bool {
     }
 }
 
-fn is_one_try(program: &str) -> bool {
-    let Ok(module) = ruff_python_parser::parse_module(program) else { return false };
+/// The proof: with the hole in its place, the whole is one `try` after the declarations, with the hole's statements.
+fn is_body_of_try(program: &Program) -> bool {
+    let (Ok(hole), Ok(module)) =
+        (ruff_python_parser::parse_module(&program.hole), ruff_python_parser::parse_module(&program.text()))
+    else {
+        return false;
+    };
     let tries = module.suite().iter().filter(|statement| matches!(statement, Stmt::Try(_))).count();
-    tries == 1
-        && matches!(module.suite().last(), Some(Stmt::Try(last)) if last.handlers.len() == 1 && last.orelse.is_empty())
+    let Some(Stmt::Try(last)) = module.suite().last() else { return false };
+    // Statements that ran in an earlier try of the round stand before the hole.
+    let of_hole = last.body.iter().filter(|statement| statement.start().to_usize() >= program.prefix.len()).count();
+    tries == 1 && last.handlers.len() == 1 && last.orelse.is_empty() && of_hole == hole.suite().len()
 }
 
 fn syntax_finding(source: &str, error: &ParseError, origin: Origin) -> Finding {

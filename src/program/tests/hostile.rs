@@ -89,6 +89,17 @@ proptest! {
 }
 
 #[test]
+fn a_backslash_before_a_statement_does_not_move_it() {
+    let hole = |text| splice_text(text, false).map(|program| program.hole).map_err(|refusal| refusal.to_string());
+    let of_function = "def f():\n    y = 2\n\\\n    x = 1\n";
+    keeps_its_promises(of_function, false);
+    assert_eq!(hole(of_function).as_deref(), Ok("def f():\n    y = 2\n\n    x = 1\n"));
+    assert_eq!(hole("def f():\n    y = 2\n    \\\n\\\nx = 1\n").as_deref(), Ok("def f():\n    y = 2\n\n\n    x = 1\n"));
+    let inside = "x = 1 + \\\n\\\n  2\n";
+    assert_eq!(hole(inside).as_deref(), Ok(inside));
+}
+
+#[test]
 fn deep_and_long_texts_are_refused_or_run() {
     for unit in ["-", "(", "[", "{1:", "not ", "a.", "lambda:", "f(", "1+", "await ", "f'{", "if 1:\n"] {
         keeps_its_promises(&unit.repeat(20_000 / unit.len()), false);
