@@ -1,5 +1,5 @@
-//! Tells the binary where the CPython that it was linked with keeps its standard library, and adds the library's folder to the
-//! run path when it is not the system's own.
+//! Tells the binary where the CPython that it was linked with keeps its standard library, adds the library's folder to the
+//! run path when it is not the system's own, and compiles the Python half to CPython's byte code.
 
 /// Prints one fact a line: version, prefix, standard library, extension modules.
 const FACTS: &str = "\
@@ -10,12 +10,25 @@ print(sysconfig.get_path('stdlib', vars={'base': sys.base_prefix, 'installed_bas
 print(sysconfig.get_config_var('DESTSHARED'))
 ";
 
+/// Writes each module's code as `NAME.code`: the magic number of the byte code, and the code as `marshal` writes it.
+const COMPILE: &str = "\
+import importlib.util, marshal, os
+for file in sorted(os.listdir(SOURCES)):
+    name, kind = os.path.splitext(file)
+    if kind == '.py':
+        with open(os.path.join(SOURCES, file), encoding='utf-8') as source:
+            code = compile(source.read(), f'<fimble>/{file}', 'exec', dont_inherit=True)
+        with open(os.path.join(CODE, f'{name}.code'), 'wb') as compiled:
+            compiled.write(importlib.util.MAGIC_NUMBER + marshal.dumps(code))
+";
+
 const NAMES: [&str; 4] =
     ["EMBEDDED_PYTHON_VERSION", "EMBEDDED_PYTHON_PREFIX", "EMBEDDED_PYTHON_STDLIB", "EMBEDDED_PYTHON_DYNLOAD"];
 
 fn main() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed=PYO3_PYTHON");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=python");
     let system = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     if system != "linux" {
         return Err(format!(
@@ -32,6 +45,11 @@ fn main() -> Result<(), String> {
     for (name, fact) in NAMES.iter().zip(facts.lines()) {
         println!("cargo::rustc-env={name}={fact}");
     }
+    let variable = |name| std::env::var(name).map_err(|error| format!("{name}: {error}"));
+    let sources = format!("{}/python", variable("CARGO_MANIFEST_DIR")?);
+    // A string's debug form is a string in Python, too.
+    let compile = format!("SOURCES, CODE = {sources:?}, {:?}\n{COMPILE}", variable("OUT_DIR")?);
+    python.run_python_script(&compile).map_err(|error| format!("could not compile the Python half: {error}"))?;
     pyo3_build_config::add_libpython_rpath_link_args();
     Ok(())
 }

@@ -4,7 +4,6 @@ Unlike `codec` this is one way, and runs in the program: it may use the values' 
 """
 
 import collections.abc
-import dataclasses
 import datetime
 import decimal
 import enum
@@ -102,7 +101,9 @@ def _other(value, where, depth):
         return _convert(float.__pos__(value), where, depth)
     if hasattr(value, "_asdict") and isinstance(value, tuple):
         return _convert(value._asdict(), where, depth + 1)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(type(value), "__dataclass_fields__") and not isinstance(value, type):
+        import dataclasses
+
         fields = dataclasses.fields(value)
         return {field.name: _convert(getattr(value, field.name), where, depth + 1) for field in fields}
     if isinstance(value, (datetime.date, datetime.time)):

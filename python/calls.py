@@ -4,7 +4,6 @@ It does not know what a toolkit is, nor how a program uses a reply; see `pending
 """
 
 import _thread
-import asyncio
 import sys
 import threading
 from itertools import islice
@@ -12,10 +11,17 @@ from itertools import islice
 from _fimble import arguments, errors, limits, wire
 from _fimble.records import Record
 
-_running_loop = asyncio._get_running_loop
+_modules, _getframe = sys.modules, sys._getframe
 _thread_count = _thread._count
 _ident = _thread.get_ident
 _result_of = wire.decoder(Record)
+_frame_of = wire.native.call if wire.native is not None else lambda *_: None
+
+
+def _running_loop():
+    # A program that never imported it has no loop.
+    events = _modules.get("asyncio.events")
+    return None if events is None else events._get_running_loop()
 
 
 class Reply:
@@ -27,13 +33,18 @@ class Reply:
         self.id, self.target, self.method, self.site = number, target, method, site
         self.done = self.used = self.cancelled = False
         self.value = self.error = None
-        self.futures, self.events = [], []
+        # What waits for it; mostly nothing does.
+        self.futures, self.events = (), ()
 
     def take(self):
         """The value, or raises the error."""
         self.used = True
         if self.error is not None:
             raise self.error
+        if self.cancelled:
+            from asyncio import CancelledError
+
+            raise CancelledError("the call was cancelled")
         return self.value
 
 
@@ -53,33 +64,28 @@ class Calls:
 
     def make(self, target, method, positional, keyword):
         """Sends a call and returns its `Reply`. Raises TypeError for an argument that has no JSON form."""
-        to_json, left = arguments.to_json, [arguments.MOST]
-        where = lambda what: arguments.Where(f"{target}.{method}: argument {what}", left)
-        message = {
-            "id": 0,
-            "target": target,
-            "method": method,
-            "positional": [
-                to_json(value, where(index)) for index, value in enumerate(positional, 1)
-            ],
-            "keyword": {name: to_json(value, where(f"`{name}`")) for name, value in keyword.items()},
-        }
-        site = self._site(sys._getframe(2))
+        site = self._site(_getframe(2))
+        number, ordinal = self._count + 1, self._ordinals.get(site, 0)
+        # Most arguments are plain. Whatever is not is looked at more closely, with no lock held.
+        body = _frame_of(number, target, method, positional, keyword, site, ordinal, Record, self._channel.frame_bytes)
+        message = _message(target, method, positional, keyword) if body is None else None
         self._output.flush()
         with self._guard, self._lock:
             if self._count >= self._limit:
                 raise limits.CallLimit()
-            self._count += 1
-            ordinal = self._ordinals.get(site, 0)
-            message["id"] = self._count
-            message["line"], message["column"] = site
-            message["ordinal"] = ordinal
-            reply = Reply(self._count, target, method, site)
-            self._open[reply.id] = self._unused[reply.id] = reply
+            if message is not None or number != self._count + 1 or ordinal != self._ordinals.get(site, 0):
+                # Another thread called meanwhile.
+                message = message or _message(target, method, positional, keyword)
+                number, ordinal = self._count + 1, self._ordinals.get(site, 0)
+                message.update(id=number, line=site[0], column=site[1], ordinal=ordinal)
+                body = wire.to_bytes(wire.dumps(message))
+            reply = Reply(number, target, method, site)
+            self._count = number
+            self._open[number] = self._unused[number] = reply
             try:
-                self._channel.send(wire.CALL, message)
+                self._channel.put(wire.CALL, body)
             except wire.FrameTooLarge as error:
-                del self._open[reply.id], self._unused[reply.id]
+                del self._open[number], self._unused[number]
                 self._count -= 1
                 raise errors.InvalidArgument(f"the arguments are too large: {error}", None, target, method) from None
             self._ordinals[site] = ordinal + 1
@@ -116,14 +122,16 @@ class Calls:
                         self._pull()
                 finally:
                     self._reading.release()
-                    self._wake_followers()
+                    if self._followers:
+                        self._wake_followers()
             else:
                 self._follow(reply)
 
     def _follow(self, reply):
         # Another thread reads; it wakes this one for its reply, and when it stops reading.
         event = threading.Event()
-        reply.events.append(event)
+        with self._lock:
+            reply.events = [*reply.events, event]
         self._followers.append(event)
         if not reply.done and self._reading.locked():
             event.wait()
@@ -143,7 +151,8 @@ class Calls:
         if self._wait_alone(reply, loop):
             return
         future = loop.create_future()
-        reply.futures.append(future)
+        with self._lock:
+            reply.futures = [*reply.futures, future]
         if reply.done:
             return
         self._watch(loop)
@@ -151,8 +160,8 @@ class Calls:
         try:
             yield from future
         except BaseException:
-            if future in reply.futures:
-                reply.futures.remove(future)
+            with self._lock:
+                reply.futures = [one for one in reply.futures if one is not future]
             if not reply.futures:
                 self.cancel(reply)
             raise
@@ -200,15 +209,15 @@ class Calls:
                     self._wake_followers()
 
     def _pull(self):
-        for kind, text in self._channel.pull():
+        for kind, body in self._channel.pull():
             if kind == wire.RETURN:
-                message = _result_of(text)
+                message = _result_of(body)
                 reply = self._open.pop(message.get("id"), None)
                 if reply is not None:
                     reply.value = message.get("result")
                     self._settle(reply)
             elif kind == wire.ERROR:
-                message = wire.loads(text)
+                message = wire.loads(body)
                 reply = self._open.pop(message.get("id"), None)
                 if reply is not None:
                     reply.error = errors.from_frame(message, reply.target, reply.method)
@@ -233,7 +242,6 @@ class Calls:
         """Tells the host that nobody waits any more."""
         if not reply.done and not reply.cancelled:
             reply.cancelled = reply.used = reply.done = True
-            reply.error = asyncio.CancelledError("the call was cancelled")
             self._open.pop(reply.id, None)
             self._unused.pop(reply.id, None)
             self._channel.send(wire.CANCEL, {"id": reply.id})
@@ -255,3 +263,15 @@ class Calls:
         """Cancels all that is open."""
         for reply in list(self._open.values()):
             self.cancel(reply)
+
+
+def _message(target, method, positional, keyword):
+    """The body of a CALL frame but for its numbers. Raises TypeError for an argument that has no JSON form."""
+    to_json, left = arguments.to_json, [arguments.MOST]
+    where = lambda what: arguments.Where(f"{target}.{method}: argument {what}", left)
+    return {
+        "target": target,
+        "method": method,
+        "positional": [to_json(value, where(index)) for index, value in enumerate(positional, 1)],
+        "keyword": {name: to_json(value, where(f"`{name}`")) for name, value in keyword.items()},
+    }

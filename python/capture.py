@@ -105,7 +105,7 @@ class Capture:
     def _look(self, name, value):
         if type(value) is Pending:
             reply = reply_of(value)
-            if not reply.done or reply.error is not None:
+            if not reply.done or reply.cancelled or reply.error is not None:
                 self._refuse(name, "its call failed" if reply.done else "its call was not waited for")
                 return
             value = reply.value

@@ -38,10 +38,14 @@ from _fimble.carriable import (
     children_of, error_arguments, global_path, is_enum, items_of, known_class, payload_of, too_large,
 )
 from _fimble.records import Record
-from _fimble.wire import dumps
+from _fimble.wire import dumps, native
 
 def encode(value, names, cap):
     """The value as text of at most `cap` bytes. Raises NotCarried."""
+    if native is not None:
+        text = native.plain(value, Record, cap)
+        if text is not None:
+            return text
     survey = _Survey(value, names, cap)
     try:
         if survey.plain:
@@ -74,6 +78,7 @@ class _Survey:
 
     def __init__(self, root, names, cap):
         self.plain, self.records, self.shared = True, False, set()
+        self._large_numbers = False
         self._names, self._budget, self._cap = names, cap, cap
         try:
             self._walk(root)
@@ -132,7 +137,7 @@ class _Survey:
                     continue
             deeper = depth + 1
             stack.extend((child, deeper) for child in children)
-        self.records = any_record and only_records
+        self.records = any_record and only_records and not self._large_numbers
 
     def _leaves(self, kinds, values):
         if id(str) in kinds:
@@ -140,7 +145,7 @@ class _Survey:
         if id(int) in kinds:
             for value in values:
                 if type(value) is int and not -(1 << 63) <= value < 1 << 63:
-                    self.plain = False
+                    self.plain, self._large_numbers = False, True
                     self._spend(value.bit_length() // 4)
 
 

@@ -8,13 +8,11 @@ import abc
 import ast
 import builtins
 import collections
-import dataclasses
 import enum
 import re
 import symtable
 import sys
 import types
-import typing
 
 from _fimble import objects
 from _fimble.carriable import NotCarried
@@ -24,14 +22,12 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SCOPES = (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Calls whose result is a class or a type, and that may be made again from their source.
 _MAKERS = objects.ids(
-    (
-        collections.namedtuple, typing.NamedTuple, typing.TypedDict, typing.NewType, typing.TypeVar, typing.ParamSpec,
-        enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag, dataclasses.make_dataclass, types.new_class,
-    )
-)  # fmt: skip
-_ALIASES = objects.ids(
-    (types.GenericAlias, types.UnionType, type(typing.List[int]), type(typing.Optional[int]), type(typing.Callable[[], int]))
+    (collections.namedtuple, enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag, types.new_class)
 )
+# Of modules that take long to import: a program that uses these has imported them.
+_LATE_MAKERS = {"typing": ("NamedTuple", "TypedDict", "NewType", "TypeVar", "ParamSpec"), "dataclasses": ("make_dataclass",)}
+_ALIASES = objects.ids((types.GenericAlias, types.UnionType))
+_LATE_ALIASES = {"typing": ("_GenericAlias", "_UnionGenericAlias", "_CallableGenericAlias")}
 _TypeAlias = getattr(ast, "TypeAlias", ())
 _BINDING = {*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, *([_TypeAlias] if _TypeAlias else [])}
 _BUILTINS = frozenset(vars(builtins))
@@ -174,11 +170,14 @@ class Definitions:
         if made_by is ast.Lambda:
             fits = type(value) is types.FunctionType and not self._is_elsewhere(value, node)
         elif made_by is ast.Call:
-            fits = id(_called(made.func, namespace)) in _MAKERS
+            called = _called(made.func, namespace)
+            fits = called is not None and (id(called) in _MAKERS or _is_late(called, _LATE_MAKERS))
         elif made_by is ast.Name:
             fits = self._names.get(value) not in (None, name)
         else:
-            fits = made_by in (ast.Subscript, ast.BinOp) and id(type(value)) in _ALIASES
+            fits = made_by in (ast.Subscript, ast.BinOp) and (
+                id(type(value)) in _ALIASES or _is_late(type(value), _LATE_ALIASES)
+            )
         targets = node.targets if type(node) is ast.Assign else [node.target]
         if fits and (len(targets) > 1 or type(targets[0]) is not ast.Name):
             # The second name of one object is an alias of the first.
@@ -309,6 +308,15 @@ def references(source):
                 names.add(symbol.get_name())
         tables.extend(table.get_children())
     return sorted(name for name in names - own if name not in _BUILTINS and not name.startswith("."))
+
+
+def _is_late(value, names):
+    """True if one of the modules is loaded and has `value` under one of those names."""
+    for module, own in names.items():
+        loaded = sys.modules.get(module)
+        if type(loaded) is types.ModuleType and any(loaded.__dict__.get(name) is value for name in own):
+            return True
+    return False
 
 
 def _called(function, namespace):

@@ -97,6 +97,8 @@ class Guard:
 
     def __init__(self):
         self.armed = False
+        # Called without arguments for a limit that comes after the program; never within a `with guard:` block.
+        self.too_late = lambda: None
         self._depth = 0
         self._waiting = None
 
@@ -111,12 +113,12 @@ class Guard:
 
     def limit(self, kind):
         """Raises `kind` now, or as soon as it may be."""
-        if not self.armed:
-            return
         if self._depth:
             self._waiting = kind
             return
-        raise kind()
+        if self.armed:
+            raise kind()
+        self.too_late()
 
     def listen(self):
         """Makes the host's signals into limits. For the main thread."""

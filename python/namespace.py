@@ -54,6 +54,18 @@ def program_builtins(report):
     return own
 
 
+def import_named(own, texts):
+    """Imports what `texts` name of the modules that are always there, if nobody has done so yet."""
+    space = own.__dict__
+    for name in MODULES:
+        if name not in space and any(name in text for text in texts):
+            try:
+                space[name] = __import__(name)
+            except ImportError:
+                # A build without it: the program reads the same ImportError.
+                continue
+
+
 for _one in (*errors.CLASSES, Record, MissingField, NotRestored):
     # How tracebacks call them.
     _one.__module__ = "builtins"

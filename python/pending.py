@@ -3,7 +3,6 @@
 Used without `await`, it waits in place and hands the use on to the result. It does not know how replies arrive.
 """
 
-import asyncio
 import collections.abc
 import operator
 
@@ -162,5 +161,3 @@ Pending.__setitem__ = lambda self, key, value, /: operator.setitem(self.result()
 
 collections.abc.Coroutine.register(Pending)
 HINTS[id(Pending)] = "was never awaited; await it and keep the result"
-# Looked up before `isinstance`, which asks for `__class__`.
-getattr(asyncio.coroutines, "_iscoroutine_typecache", set()).add(Pending)

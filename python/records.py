@@ -3,7 +3,6 @@
 A method of `dict` wins over a field of its name: `record["items"]` is the field, `record.items()` the method.
 """
 
-from difflib import get_close_matches
 from itertools import islice
 
 
@@ -57,6 +56,8 @@ def explain(record, name):
     if not fields:
         return f"no field {name!r}: the record is empty"
     there = ", ".join(fields) + (", …" if len(record) > len(fields) else "")
+    from difflib import get_close_matches
+
     near = get_close_matches(str(name), fields, 1, 0.6) if type(name) is str else []
     guess = f", did you mean {near[0]!r}?" if near else ";"
     return f"no field {name!r}{guess} the fields are: {there}"

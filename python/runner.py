@@ -6,7 +6,9 @@ program shares the process, and the host believes only whole frames.
 """
 
 import gc
+import mmap
 import sys
+import types
 import warnings
 
 from _fimble import limits, packages, preview, statements, tracebacks, wire
@@ -14,13 +16,16 @@ from _fimble.calls import Calls
 from _fimble.capture import Capture, Captured
 from _fimble.carriable import Names
 from _fimble.definitions import Definitions
-from _fimble.namespace import RECURSION, begin, program_builtins, restore
+from _fimble.namespace import RECURSION, begin, import_named, program_builtins, restore
 from _fimble.output import Input, Output
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "carriable", "codec", "decoding", "preview", "output", "pending",
     "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "statements", "tracebacks", "capture", "runner",
 )  # fmt: skip
+# Loaded at their first use, by `late`. The host leaves their code in `LATE_CODE`.
+LATE = ("loops",)
+LATE_CODE = {}
 
 WARM = (
     "abc argparse array ast asyncio base64 binascii bisect calendar cmath codecs collections collections.abc contextlib copy csv "
@@ -37,30 +42,56 @@ _ROOM = 256 * 1024
 _RESERVE = 8 * 1024 * 1024
 
 
-def prepare():
-    """Imports what programs use, and plays one round so that a child finds it all warm. Once, before any fork."""
+def warming():
+    """A generator that imports what programs use, a module a step, and plays a round, so that a child finds it all warm.
+
+    Once, in the process that the children are forked from; a program needs none of it to be right."""
     for name in WARM:
         try:
             __import__(name)
         except ImportError:
             # A build without it: the program reads the same ImportError.
             continue
+        yield
+    for name in LATE:
+        late(name)
+        yield
     rehearse()
 
 
-def main(descriptor):
-    """Plays one round over the socket and returns the exit code: 0 after a whole final frame."""
+def prepare():
+    """All of `warming` at once."""
+    for _ in warming():
+        pass
+
+
+def late(name):
+    """One of the modules of `LATE`."""
+    full = f"_fimble.{name}"
+    if full not in sys.modules:
+        module = types.ModuleType(full)
+        exec(LATE_CODE[name], module.__dict__)
+        sys.modules[full] = module
+    return sys.modules[full]
+
+
+def main(descriptor, ahead=True):
+    """Plays one round over the socket and returns the exit code: 0 after a whole final frame.
+
+    `ahead` says that nobody waits for it yet: it plays one to nobody first, so that the real one finds all pages its own."""
     guard = limits.Guard()
     channel = wire.Channel(descriptor, guard)
+    guard.too_late = lambda: channel.send(wire.STOPPING, {})
     guard.listen()
-    rehearse()
+    if ahead:
+        rehearse()
+    round = Round(channel, guard)
     try:
         channel.send(wire.READY, {})
         kind, run = channel.receive()
         if kind != wire.RUN or run.get("version") != wire.VERSION:
             return 2
-        channel.frame_bytes = run["limits"]["frame_bytes"]
-        Round(channel, guard, run).play()
+        round.play(run)
     except wire.HostGone:
         return 3
     return 0
@@ -69,27 +100,28 @@ def main(descriptor):
 class Round:
     """One program from its RUN frame to its DONE frame."""
 
-    def __init__(self, channel, guard, run):
-        self._channel, self._guard, self._run = channel, guard, run
-        self._limits = run["limits"]
-        self._file_name = run["file_name"]
-        self._output = Output(channel, self._limits["output_bytes"])
-        self._calls = Calls(channel, self._output, guard, self._limits["calls"], self._file_name)
+    def __init__(self, channel, guard):
+        """Makes ready what does not depend on the program."""
+        self._channel, self._guard = channel, guard
         self._names, self._sources = Names(), tracebacks.Sources()
-        self._definitions = Definitions(run["source"], self._names)
+        self._builtins = program_builtins(tracebacks.reporter(self._sources))
         self._restored, self._namespace = {}, {}
         self._statements, self._done, self._at = [], 0, 0
         self._driver = None
-        self._reserve = bytearray(_RESERVE)
+        self._reserve = mmap.mmap(-1, _RESERVE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
-    def play(self):
-        """Runs all of it. Raises only HostGone."""
-        own_builtins = program_builtins(tracebacks.reporter(self._sources))
-        sys.modules["builtins"] = own_builtins
+    def play(self, run):
+        """Runs all of what the RUN frame says. Raises only HostGone."""
+        self._run, self._limits, self._file_name = run, run["limits"], run["file_name"]
+        self._channel.frame_bytes = self._limits["frame_bytes"]
+        self._output = Output(self._channel, self._limits["output_bytes"])
+        self._calls = Calls(self._channel, self._output, self._guard, self._limits["calls"], self._file_name)
+        self._definitions = Definitions(run["source"], self._names)
+        sys.modules["builtins"] = self._builtins
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self._output
         sys.stdin = sys.__stdin__ = Input()
         warnings.showwarning = self._warned
-        self._namespace = begin(self._run["proxies"], self._calls, own_builtins)
+        self._namespace = begin(run["proxies"], self._calls, self._builtins)
         ending = self._perform()
         captured = self._look_back()
         self._say(ending, captured)
@@ -113,11 +145,12 @@ class Round:
         run = self._run
         try:
             self._sources.add(self._file_name, run["source"])
+            texts = [run["source"], *(one["content"] for one in run["variables"] if one["kind"] != "value")]
+            import_named(self._builtins, texts)
             self._restored = restore(run["variables"], self._names, self._sources, self._namespace)
             self._statements = statements.parse(run["source"], self._file_name)
-            texts = (one["content"] for one in run["variables"] if one["kind"] != "value")
-            with_loop = "asyncio" in run["source"] or any("asyncio" in text for text in texts)
-            self._driver = statements.LoopDriver(self._warn) if with_loop else statements.Driver()
+            with_loop = any("asyncio" in text for text in texts)
+            self._driver = late("loops").LoopDriver(self._warn) if with_loop else statements.Driver()
             value = self._run_statements()
             shown = None if value is None else preview.display(value, _VALUE)
             return {"kind": "returned", "value": shown}
@@ -172,6 +205,8 @@ class Round:
         }
 
     def _limit(self, limit, sentence, error):
+        if limit != "memory":
+            self._channel.send(wire.STOPPING, {})
         line = tracebacks.place(error, self._file_name)
         where = f" (at line {line}, statement {self._at} of {len(self._statements)})" if line else ""
         return {"kind": "limit", "limit": limit, "message": sentence + where}
@@ -225,7 +260,7 @@ class Round:
                 fits = False
             except (ValueError, TypeError):
                 captured = Captured()
-        self._channel.close()
+        self._channel.leave()
 
     def _final(self, ending, captured):
         return {
@@ -275,8 +310,11 @@ class _Stage:
 
     hold = send
 
-    def close(self):
-        """Nothing to close."""
+    def put(self, kind, body):
+        self.frames.append((kind, wire.loads(body)))
+
+    def leave(self):
+        """Nothing to leave."""
 
     def pull(self):
         number = self.frames[-1][1]["id"]
@@ -306,7 +344,7 @@ def rehearse():
     stage = _Stage()
     collecting = gc.isenabled()
     try:
-        Round(stage, limits.Guard(), {
+        Round(stage, limits.Guard()).play({
             "source": _REHEARSAL, "file_name": "<rehearsal>", "proxies": ["stage"],
             "variables": [
                 {"name": "seen", "kind": "value", "content": '[{"name": "web"}]'},
@@ -315,7 +353,7 @@ def rehearse():
                 {"name": "math", "kind": "import", "content": "import math"},
             ],
             "limits": {"output_bytes": 4096, "variable_bytes": 4096, "variables_bytes": 4096, "frame_bytes": 1 << 20, "calls": 5},
-        }).play()  # fmt: skip
+        })  # fmt: skip
     finally:
         sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__ = kept
         sys.modules.update(modules)

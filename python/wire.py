@@ -11,6 +11,12 @@ import select
 import struct
 import threading
 
+try:
+    # The host's own reader and writer.
+    from _fimble import native
+except ImportError:
+    native = None
+
 VERSION = 1
 
 RUN = 1
@@ -23,13 +29,14 @@ STATEMENT = 18
 CALL = 19
 CANCEL = 20
 DONE = 21
+STOPPING = 23
 
 # Before RUN told the real cap.
 FIRST_FRAME_BYTES = 64 * 1024 * 1024
 _HEADER = struct.Struct("<IB")
 _PIECE = 256 * 1024
 
-_read, _write = os.read, os.write
+_read, _write, _exit = os.read, os.write, os._exit
 
 
 class HostGone(Exception):
@@ -59,13 +66,16 @@ def _encoder(ascii_only):
 dumps = _encoder(ascii_only=False)
 
 
-def decoder(object_hook=None):
-    """A function from JSON text to a value; every object goes through `object_hook`."""
-    scan = json.decoder.JSONDecoder(object_hook=object_hook).scan_once
+def decoder(record=None):
+    """A function from JSON, `str` or UTF-8 `bytes`, to a value. Objects become instances of `record`, or dicts."""
+    if native is not None:
+        read = native.loads
+        return lambda text: read(text, record)
+    scan = json.decoder.JSONDecoder(object_hook=record).scan_once
 
     def loads(text):
         try:
-            return scan(text, 0)[0]
+            return scan(text if type(text) is str else str(text, "utf-8"), 0)[0]
         except StopIteration as stop:
             raise ValueError(f"no JSON at {stop.value}") from None
 
@@ -108,10 +118,15 @@ class Channel:
 
     def _put(self, kind, message, hold):
         body = to_bytes(dumps(message))
+        with self._guard:
+            self.put(kind, body, hold)
+
+    def put(self, kind, body, hold=False):
+        """Sends the frame of a body that is JSON already. To be called within `with guard:`, and raises what `send` does."""
         if len(body) > self.frame_bytes:
             raise FrameTooLarge(len(body), self.frame_bytes)
         frame = _HEADER.pack(len(body), kind) + body
-        with self._guard, self._lock:
+        with self._lock:
             if self.closed:
                 return
             if hold:
@@ -133,10 +148,9 @@ class Channel:
             self.closed = True
             raise HostGone(str(error)) from None
 
-    def close(self):
-        """Drops everything that is sent from now on; the descriptor stays open."""
-        with self._lock:
-            self.closed = True
+    def leave(self):
+        """Ends the process, without undoing anything: all is said. Nothing can be sent after the last frame."""
+        _exit(0)
 
     def readable(self):
         """True if a read would not block."""
@@ -146,7 +160,7 @@ class Channel:
         return bool(self._poll.poll(0))
 
     def pull(self):
-        """Reads once, blocking until there are bytes, and returns the whole frames there are: `(kind, text)`."""
+        """Reads once, blocking until there are bytes, and returns the whole frames there are: `(kind, body)`."""
         buffer = self._received
         missing = _HEADER.size
         if len(buffer) >= missing:
@@ -157,6 +171,11 @@ class Channel:
             raise HostGone(str(error)) from None
         if not piece:
             raise HostGone("end of file")
+        if not buffer and len(piece) >= _HEADER.size:
+            length, kind = _HEADER.unpack_from(piece)
+            if len(piece) == _HEADER.size + length <= self.frame_bytes:
+                # One frame, as mostly.
+                return [(kind, piece[_HEADER.size :])]
         buffer += piece
         frames, start = [], 0
         while len(buffer) - start >= _HEADER.size:
@@ -166,7 +185,7 @@ class Channel:
             end = start + _HEADER.size + length
             if len(buffer) < end:
                 break
-            frames.append((kind, str(memoryview(buffer)[start + _HEADER.size : end], "utf-8")))
+            frames.append((kind, bytes(memoryview(buffer)[start + _HEADER.size : end])))
             start = end
         if start:
             del buffer[:start]
@@ -177,5 +196,5 @@ class Channel:
         frames = []
         while not frames:
             frames = self.pull()
-        kind, text = frames[0]
-        return kind, loads(text)
+        kind, body = frames[0]
+        return kind, loads(body)

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{Bench, Outcome};
+use super::{Bench, LARGE_RESULTS, Outcome};
 
 const CALLS: usize = 20_000;
 
@@ -29,7 +29,7 @@ pub async fn measure(bench: &Bench) -> Outcome<()> {
     println!("awaited call: {}", bench.output(&calls).await?.replace('\n', ", "));
     for name in ["big", "dense"] {
         let large = format!(
-            "import time\ntimes = []\nfor n in range(30):\n    begun = time.perf_counter()\n    kept = await tools.{name}()\n    \
+            "import time\ntimes = []\nfor n in range({LARGE_RESULTS}):\n    kept = None\n    begun = time.perf_counter()\n    kept = await tools.{name}()\n    \
              times.append(time.perf_counter() - begun)\ntimes.sort()\n\
              print(f'p50 {{times[15] * 1e3:.2f}} ms, best {{times[0] * 1e3:.2f}} ms')\nkept = None"
         );

@@ -1,4 +1,5 @@
-//! Measures the interpreter. `cargo run --release --example round`; it prints, and asserts nothing.
+//! Measures the interpreter. `cargo run --release --example round [starts|rounds|calls|memory|hazards]`; it prints, and
+//! asserts nothing.
 
 mod calls;
 mod hazards;
@@ -7,7 +8,7 @@ mod rounds;
 
 use std::error::Error;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -21,15 +22,18 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 /// The argument with which this program starts an interpreter, runs one program and ends.
 const ONCE: &str = "once";
 
+/// How often each of the large results is asked for.
+const LARGE_RESULTS: usize = 30;
+
 /// Starts of the whole program.
 const STARTS: usize = 20;
 
 /// Answers at once, or after 10 ms, or with a megabyte.
 struct Tools {
-    /// A thousand records with a long text each.
-    big: Value,
+    /// A thousand records with a long text each, as often as it is asked for: copying one is not what is measured.
+    big: Mutex<Vec<Value>>,
     /// Many small values.
-    dense: Value,
+    dense: Mutex<Vec<Value>>,
 }
 
 impl Tools {
@@ -37,8 +41,13 @@ impl Tools {
         let text = "x".repeat(960);
         let big = (0..1_000).map(|id| json!({"id": id, "name": format!("item {id}"), "text": text, "ok": true}));
         let dense = (0..25_000).map(|id| json!({"id": id, "part": f64::from(id) / 8.0, "ok": id % 2 == 0}));
-        Self { big: big.collect(), dense: dense.collect() }
+        let copies = |value: Value| Mutex::new(vec![value; LARGE_RESULTS]);
+        Self { big: copies(big.collect()), dense: copies(dense.collect()) }
     }
+}
+
+fn take(values: &Mutex<Vec<Value>>) -> Value {
+    values.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
 }
 
 #[async_trait]
@@ -49,8 +58,8 @@ impl Host for Tools {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 Ok(json!(0))
             }
-            "big" => Ok(self.big.clone()),
-            "dense" => Ok(self.dense.clone()),
+            "big" => Ok(take(&self.big)),
+            "dense" => Ok(take(&self.dense)),
             _ => Ok(json!({"id": 7, "name": "Example", "mail": "a@example.org", "n": call.positional})),
         }
     }
@@ -60,8 +69,9 @@ impl Host for Tools {
 
 fn main() -> Outcome<()> {
     fimble::interpreter::init();
-    let once = std::env::args().nth(1).as_deref() == Some(ONCE);
-    if !once {
+    let only = std::env::args().nth(1);
+    let once = only.as_deref() == Some(ONCE);
+    if only.is_none() || only.as_deref() == Some("starts") {
         starts()?;
     }
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
@@ -72,10 +82,21 @@ fn main() -> Outcome<()> {
             return Ok(());
         }
         println!("layers: {}", bench.interpreter.isolation().layers.join(", "));
-        rounds::measure(&bench).await?;
-        calls::measure(&bench).await?;
-        memory::measure(&bench).await?;
-        hazards::measure(&bench).await
+        let only = std::env::args().nth(1);
+        let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
+        if wanted("rounds") {
+            rounds::measure(&bench).await?;
+        }
+        if wanted("calls") {
+            calls::measure(&bench).await?;
+        }
+        if wanted("memory") {
+            memory::measure(&bench).await?;
+        }
+        if wanted("hazards") {
+            hazards::measure(&bench).await?;
+        }
+        Ok(())
     })
 }
 

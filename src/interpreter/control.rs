@@ -26,6 +26,8 @@ pub(super) enum Command {
         round: u64,
         /// What the kernel holds the child to.
         bounds: Bounds,
+        /// Nobody waits for it yet: it may take its time to be quick later.
+        ahead: bool,
     },
 }
 
@@ -57,11 +59,13 @@ pub(super) struct Bounds {
 /// Zygote to host.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// It is locked in and warm.
+    /// It is locked in.
     Ready {
         /// The active layers.
         layers: Vec<String>,
     },
+    /// It has imported what programs use. Children from before are whole, and slower.
+    Warm,
     /// It cannot start. `layer` is `None` if no layer of the jail is at fault.
     Refused { layer: Option<String>, reason: String, hint: String },
     /// A child runs; its pidfd is attached.

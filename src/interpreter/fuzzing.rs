@@ -52,7 +52,7 @@ pub fn message(kind: u8, body: &[u8]) {
         frame::DONE => done(body),
         _ => {
             let Ok(call) = message::read_call(body) else { return };
-            let (_, answer) = message::write_answer(call.id, Ok(call.positional.into()), FRAME_BYTES);
+            let (_, answer) = message::write_answer(call.id, &Ok(call.positional.into()), FRAME_BYTES);
             assert!(answer.len() <= FRAME_BYTES, "{} bytes", answer.len());
         }
     }
@@ -186,7 +186,7 @@ mod tests {
             id in any::<u64>(), result in value(), message in any::<String>(), hint in any::<Option<String>>(), cap in 400_usize..5_000,
         ) {
             let read = |body: &[u8]| serde_json::from_slice::<Value>(body).unwrap();
-            let (kind, body) = message::write_answer(id, Ok(result.clone()), cap);
+            let (kind, body) = message::write_answer(id, &Ok(result.clone()), cap);
             if kind == frame::RETURN {
                 prop_assert_eq!(read(&body), json!({ "id": id, "result": result }));
                 prop_assert!(body.len() <= cap);
@@ -195,9 +195,9 @@ mod tests {
                 prop_assert!(result.to_string().len() + 40 > cap);
             }
             let error = ToolError { hint, ..ToolError::new(ErrorKind::NotFound, message) };
-            let (kind, body) = message::write_answer(id, Err(error.clone()), cap);
+            let (kind, body) = message::write_answer(id, &Err(error.clone()), cap);
             prop_assert!(kind == frame::ERROR && body.len() <= cap && read(&body)["id"] == id);
-            let (kind, body) = message::write_answer(id, Err(error.clone()), 1 << 20);
+            let (kind, body) = message::write_answer(id, &Err(error.clone()), 1 << 20);
             let expected = json!({ "id": id, "kind": "not_found", "message": error.message, "hint": error.hint });
             prop_assert_eq!((kind, read(&body)), (frame::ERROR, expected));
         }

@@ -126,7 +126,7 @@ pub(super) fn read_call(body: &[u8]) -> Result<HostCall, String> {
 }
 
 /// The frame that answers a call.
-pub(super) fn write_answer(id: u64, result: Result<Value, ToolError>, frame_bytes: usize) -> (u8, Vec<u8>) {
+pub(super) fn write_answer(id: u64, result: &Result<Value, ToolError>, frame_bytes: usize) -> (u8, Vec<u8>) {
     #[derive(Serialize)]
     struct Return<'a> {
         id: u64,
@@ -139,12 +139,16 @@ pub(super) fn write_answer(id: u64, result: Result<Value, ToolError>, frame_byte
         message: &'a str,
         hint: Option<&'a str>,
     }
+    let unsent;
     let error = match result {
-        Ok(result) => match serde_json::to_vec(&Return { id, result: &result }) {
-            Ok(body) if body.len() <= frame_bytes => return (frame::RETURN, body),
-            Ok(body) => too_large(body.len(), frame_bytes),
-            Err(error) => ToolError::failed(format!("the result could not be written: {error}")),
-        },
+        Ok(result) => {
+            unsent = match serde_json::to_vec(&Return { id, result }) {
+                Ok(body) if body.len() <= frame_bytes => return (frame::RETURN, body),
+                Ok(body) => too_large(body.len(), frame_bytes),
+                Err(error) => ToolError::failed(format!("the result could not be written: {error}")),
+            };
+            &unsent
+        }
         Err(error) => error,
     };
     let failure = |message, hint| {

@@ -7,6 +7,7 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::config::{Config, Isolation};
 use super::control::Bounds;
@@ -39,7 +40,17 @@ struct State {
 struct Spare {
     bounds: Bounds,
     zygote: Arc<Zygote>,
+    /// It was forked from a warm zygote and has touched its pages.
+    warm: bool,
     child: JoinHandle<Result<Child, Error>>,
+}
+
+impl Spare {
+    fn fork(zygote: &Arc<Zygote>, bounds: Bounds, warm: bool) -> Self {
+        let forking = Arc::clone(zygote);
+        let child = tokio::spawn(async move { forking.fork(bounds, warm).await });
+        Self { bounds, zygote: Arc::clone(zygote), warm, child }
+    }
 }
 
 impl Drop for Spare {
@@ -62,9 +73,9 @@ impl Interpreter {
         let inner = Arc::new(Inner {
             config: config.clone(),
             isolation: zygote.isolation().clone(),
-            state: Mutex::new(State { zygote, spare: None }),
+            state: Mutex::new(State { zygote: Arc::clone(&zygote), spare: None }),
         });
-        inner.refill(bounds(&config.limits)).await;
+        inner.adopt(&mut *inner.state.lock().await, zygote);
         Ok(Self { inner })
     }
 
@@ -79,13 +90,14 @@ impl Interpreter {
     }
 
     /// Runs a program in a fresh process. Cancelling ends it with [`Ending::Cancelled`](super::Ending::Cancelled); dropping
-    /// the future kills it. Calls that still run are dropped either way.
+    /// the future kills it, a moment later. Calls that still run are dropped either way.
     ///
     /// # Errors
     ///
     /// What the program did is in the result. An error means that it did not run.
     pub async fn run(&self, run: Run, host: Arc<dyn Host>, cancel: CancellationToken) -> Result<Finished, Error> {
         let bounds = bounds(&run.limits);
+        let run = Arc::new(run);
         // Whoever lost its zygote before anything happened gets another one, once.
         for _ in 0..2 {
             let child = self.inner.take(bounds).await?;
@@ -97,9 +109,12 @@ impl Interpreter {
                     inner.refill(bounds).await;
                 }
             });
-            let driven = drive(child, &run, &host, &cancel).await;
+            // A task of its own runs where its socket is watched; what waits here may be on a thread that is woken from there.
+            let (run, host, cancel) = (Arc::clone(&run), Arc::clone(&host), cancel.clone());
+            let driven = AbortOnDropHandle::new(tokio::spawn(async move { drive(child, &run, &host, &cancel).await }));
+            let driven = driven.await;
             drop(over);
-            match driven? {
+            match driven.map_err(Error::spawn)?? {
                 Driven::Finished(finished) => return Ok(*finished),
                 Driven::Lost => {}
             }
@@ -109,14 +124,29 @@ impl Interpreter {
 }
 
 impl Inner {
+    /// Goes on with a zygote that has just started. Its first child is forked at once, before it warms up.
+    fn adopt(self: &Arc<Self>, state: &mut State, zygote: Arc<Zygote>) {
+        let bounds = bounds(&self.config.limits);
+        state.spare = Some(Spare::fork(&zygote, bounds, false));
+        let (warmed, inner) = (zygote.warmed(), Arc::downgrade(self));
+        state.zygote = zygote;
+        tokio::spawn(async move {
+            if warmed.await
+                && let Some(inner) = inner.upgrade()
+            {
+                inner.refill(bounds).await;
+            }
+        });
+    }
+
     /// A child with these bounds: the spare one, or a new one.
-    async fn take(&self, bounds: Bounds) -> Result<Child, Error> {
+    async fn take(self: &Arc<Self>, bounds: Bounds) -> Result<Child, Error> {
         for attempt in 0..2 {
             let (zygote, spare) = {
                 let mut state = self.state.lock().await;
                 if state.zygote.is_dead() {
-                    state.spare = None;
-                    state.zygote = Zygote::start(&self.config).await?;
+                    let zygote = Zygote::start(&self.config).await?;
+                    self.adopt(&mut state, zygote);
                 }
                 (Arc::clone(&state.zygote), state.spare.take_if(|spare| spare.bounds == bounds))
             };
@@ -126,7 +156,7 @@ impl Inner {
             {
                 return Ok(child);
             }
-            match zygote.fork(bounds).await {
+            match zygote.fork(bounds, false).await {
                 Ok(child) => return Ok(child),
                 Err(error) if attempt > 0 || !zygote.is_dead() => return Err(error),
                 Err(_) => {}
@@ -137,16 +167,14 @@ impl Inner {
 
     /// Forks the next round's child ahead, and replaces a zygote that made enough of them. What fails here is tried again,
     /// and reported, by the next round.
-    async fn refill(&self, bounds: Bounds) {
+    async fn refill(self: &Arc<Self>, bounds: Bounds) {
         let old = {
             let mut state = self.state.lock().await;
             let zygote = Arc::clone(&state.zygote);
-            let wanted =
-                state.spare.as_ref().is_none_or(|spare| spare.bounds != bounds || !Arc::ptr_eq(&spare.zygote, &zygote));
-            if wanted && !zygote.is_dead() {
-                let forking = Arc::clone(&zygote);
-                let child = tokio::spawn(async move { forking.fork(bounds).await });
-                state.spare = Some(Spare { bounds, zygote: Arc::clone(&zygote), child });
+            let fits = |spare: &Spare| spare.warm && spare.bounds == bounds && Arc::ptr_eq(&spare.zygote, &zygote);
+            // One that is not warm yet is busy with that; whoever needs a child meanwhile gets it first.
+            if zygote.is_warm() && !zygote.is_dead() && !state.spare.as_ref().is_some_and(fits) {
+                state.spare = Some(Spare::fork(&zygote, bounds, true));
             }
             (zygote.rounds() >= self.config.rounds_per_zygote && !zygote.grows_old()).then_some(zygote)
         };
@@ -154,7 +182,7 @@ impl Inner {
         let Ok(new) = Zygote::start(&self.config).await else { return old.stays() };
         let mut state = self.state.lock().await;
         if Arc::ptr_eq(&state.zygote, &old) {
-            state.zygote = new;
+            self.adopt(&mut state, new);
         }
     }
 }

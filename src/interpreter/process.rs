@@ -36,6 +36,14 @@ impl Process {
         (self.pid()? == pid).then_some(vitals)
     }
 
+    /// How long its main thread has waited for a processor so far; `None` as for [`look`](Self::look), or where the kernel does
+    /// not count it.
+    pub(super) fn waited(&self) -> Option<Duration> {
+        // `/proc/PID/schedstat`, of the kernel's `sched-stats` document: time on a processor, time waiting for one (ns), turns.
+        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.pid()?)).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+    }
+
     fn pid(&self) -> Option<u32> {
         // `pidfd_open(2)` names the fields: `Pid:` is -1 once the process was reaped.
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.descriptor.as_raw_fd())).ok()?;

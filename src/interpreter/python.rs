@@ -1,4 +1,7 @@
-//! CPython: starting it, warming it, forking it, running its half of a round. The only file that uses `pyo3`.
+//! CPython: starting it, warming it, forking it, running its half of a round. Only this file and those below it use `pyo3`.
+
+mod plain;
+mod read;
 
 use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
@@ -9,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::packages::SITE;
-use super::sources::SOURCES;
+use super::sources::{EARLY, LATE, Source};
 
 /// Extension modules that are not loaded ahead, and so cannot be loaded at all: they need what the jail has not, bring
 /// libraries of some size, or are CPython's own tests.
@@ -30,6 +33,10 @@ const NOT_WARMED: [&str; 12] = [
 
 /// Of those, the ones that the standard library can do without once they are known to be missing.
 const HIDDEN: [&str; 3] = ["ssl", "_ssl", "_hashlib"];
+
+/// Where the system keeps its time zones, and the variable that tells `zoneinfo`.
+pub(super) const TIME_ZONES: &str = "/usr/share/zoneinfo";
+const TIME_ZONE_PATH: &str = "PYTHONTZPATH";
 
 /// Where CPython finds itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,10 +74,10 @@ impl Home {
     }
 }
 
-/// Starts CPython, loads Fimble's own modules and everything that a program may import later without loading code.
+/// Starts CPython, and loads Fimble's own modules and all machine code that a program may import later.
 pub(super) fn start(home: &Home) -> Result<(), String> {
     initialize(home)?;
-    Python::attach(|python| warm(python, home).map_err(|error| describe(python, &error)))
+    Python::attach(|python| load(python, home).map_err(|error| describe(python, &error)))
 }
 
 /// Runs `then` with CPython in hand. The zygote does so once for its whole life.
@@ -105,10 +112,11 @@ pub(super) fn fork() -> std::io::Result<Forked> {
     }
 }
 
-/// Speaks frames over `socket` until the final one. Answers the process's exit code.
-pub(super) fn run(socket: RawFd) -> i32 {
+/// Speaks frames over `socket` until the final one. With `ahead`, nobody waits for the first one yet. Answers the process's
+/// exit code.
+pub(super) fn run(socket: RawFd, ahead: bool) -> i32 {
     Python::attach(|python| {
-        let code = python.import("_fimble.runner").and_then(|runner| runner.call_method1("main", (socket,)));
+        let code = python.import("_fimble.runner").and_then(|runner| runner.call_method1("main", (socket, ahead)));
         code.and_then(|code| code.extract()).unwrap_or(1)
     })
 }
@@ -183,25 +191,64 @@ fn check(status: ffi::PyStatus) -> Result<(), String> {
     }
 }
 
-fn warm(python: Python<'_>, home: &Home) -> PyResult<()> {
+fn load(python: Python<'_>, home: &Home) -> PyResult<()> {
     let modules = python.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
     for name in HIDDEN {
         modules.set_item(name, python.None())?;
     }
+    // Otherwise `zoneinfo` asks how CPython was built, which takes longer than all other modules together.
+    let environment = python.import("os")?.getattr("environ")?;
+    environment.set_item(TIME_ZONE_PATH, TIME_ZONES)?;
+    python.import("zoneinfo")?;
+    environment.del_item(TIME_ZONE_PATH)?;
     load_sources(python, &modules)?;
-    python.import("_fimble.runner")?.call_method0("prepare")?;
-    let importlib = python.import("importlib")?;
-    for name in extension_modules(&home.extensions) {
-        // One that lacks a library on this machine is simply not there.
-        let _ = importlib.call_method1("import_module", (name,));
-    }
+    map_extensions(&home.extensions);
     if let Some(folder) = &home.packages {
+        // Packages may bring libraries of their own, which cannot be loaded later.
+        python.import("_fimble.runner")?.call_method0("prepare")?;
         python.import("_fimble.packages")?.call_method1("load", (folder,))?;
     }
-    let gc = python.import("gc")?;
-    gc.call_method0("collect")?;
-    gc.call_method0("freeze")?;
+    python.import("gc")?.call_method0("freeze")?;
     Ok(())
+}
+
+/// What makes the children of this process quicker, a module a step. None of it is needed.
+pub(super) struct Warming {
+    /// The generator; None once it is at its end.
+    modules: Option<Py<PyAny>>,
+    /// Extension modules that are left to initialise.
+    extensions: Vec<String>,
+}
+
+impl Warming {
+    /// Call this and [`step`](Self::step) inside [`attached`].
+    pub fn begin(home: &Home) -> Self {
+        let modules =
+            Python::attach(|python| python.import("_fimble.runner")?.call_method0("warming").map(Bound::unbind));
+        Self { modules: modules.ok(), extensions: extension_modules(&home.extensions) }
+    }
+
+    /// Does one step; false once there is nothing left to do. What fails is left out: programs read why when they import it.
+    pub fn step(&mut self) -> bool {
+        Python::attach(|python| {
+            if let Some(modules) = &self.modules {
+                if !modules.bind(python).call_method0("__next__").is_ok_and(|_| true) {
+                    self.modules = None;
+                }
+                return true;
+            }
+            if let Some(name) = self.extensions.pop() {
+                let _ = python.import(name.as_str());
+                return true;
+            }
+            let settled = python.import("gc").and_then(|gc| {
+                gc.call_method0("collect")?;
+                gc.call_method0("freeze")
+            });
+            let _ = settled;
+            false
+        })
+    }
 }
 
 /// Fimble's half inside the jail, as the modules of a package `_fimble`.
@@ -209,29 +256,79 @@ fn load_sources(python: Python<'_>, modules: &Bound<'_, PyDict>) -> PyResult<()>
     let package = PyModule::new(python, "_fimble")?;
     package.setattr("__path__", Vec::<String>::new())?;
     modules.set_item("_fimble", &package)?;
-    for (name, source) in SOURCES {
-        let file = CString::new(format!("<fimble>/{name}.py"))?;
-        let qualified = CString::new(format!("_fimble.{name}"))?;
-        let module = PyModule::from_code(python, CString::new(*source)?.as_c_str(), &file, &qualified)?;
-        package.setattr(*name, module)?;
+    let native = PyModule::new(python, "_fimble.native")?;
+    native.add_function(wrap_pyfunction!(read::loads, &native)?)?;
+    native.add_function(wrap_pyfunction!(plain::plain, &native)?)?;
+    native.add_function(wrap_pyfunction!(plain::call, &native)?)?;
+    modules.set_item("_fimble.native", &native)?;
+    package.setattr("native", native)?;
+    for source in EARLY {
+        let qualified = CString::new(format!("_fimble.{}", source.name))?;
+        let code = code(python, source)?;
+        // SAFETY: the interpreter is held; CPython answers a new reference or null with an exception set.
+        let module = unsafe {
+            Bound::from_owned_ptr_or_err(python, ffi::PyImport_ExecCodeModule(qualified.as_ptr(), code.as_ptr()))
+        }?;
+        package.setattr(source.name, module)?;
+    }
+    let late = python.import("_fimble.runner")?.getattr("LATE_CODE")?;
+    for source in LATE {
+        late.set_item(source.name, code(python, source)?)?;
     }
     Ok(())
 }
 
-/// The names of the extension modules in a folder. Once the jail is closed, no more code can be loaded.
-fn extension_modules(folder: &Path) -> Vec<String> {
+/// A module's code: read where the byte code is this CPython's, else compiled.
+fn code<'py>(python: Python<'py>, source: &Source) -> PyResult<Bound<'py, PyAny>> {
+    let (magic, code) = source.code.split_at_checked(4).unwrap_or_default();
+    let file = CString::new(format!("<fimble>/{}.py", source.name))?;
+    // SAFETY: the interpreter is held; the buffers live until the calls return; each answers a new reference, or null with an
+    // exception set.
+    unsafe {
+        let own = ffi::PyImport_GetMagicNumber() as u32;
+        let object = if magic == own.to_le_bytes() {
+            ffi::PyMarshal_ReadObjectFromString(code.as_ptr().cast(), code.len() as ffi::Py_ssize_t)
+        } else {
+            ffi::Py_CompileString(CString::new(source.text)?.as_ptr(), file.as_ptr(), ffi::Py_file_input)
+        };
+        Bound::from_owned_ptr_or_err(python, object)
+    }
+}
+
+/// Maps the extension modules of a folder into this process, so that they can be imported once the jail is closed and no more
+/// code can be loaded. They are not initialised: some import much.
+fn map_extensions(folder: &Path) {
+    for name in extension_files(folder) {
+        let Ok(path) = CString::new(folder.join(name).into_os_string().into_encoded_bytes()) else { continue };
+        // SAFETY: the path is a live string. The modules of the standard library run nothing when they are mapped; one that
+        // lacks a library on this machine is simply not there.
+        unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    }
+}
+
+/// The files of the extension modules in a folder.
+fn extension_files(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<String> = entries
+    let mut files: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().to_str().map(str::to_owned))
         .filter(|file| file.ends_with(".so"))
-        .filter_map(|file| file.split('.').next().map(str::to_owned))
-        .filter(|name| {
+        .filter(|file| {
+            let name = module_name(file);
             let own_tests = name.starts_with("_test") || name.starts_with("_xx") || name.starts_with("xx");
-            !own_tests && name != "_ctypes_test" && !NOT_WARMED.contains(&name.as_str())
+            !own_tests && name != "_ctypes_test" && !NOT_WARMED.contains(&name)
         })
         .collect();
-    names.sort();
-    names
+    files.sort();
+    files
+}
+
+/// The names of those modules.
+fn extension_modules(folder: &Path) -> Vec<String> {
+    extension_files(folder).iter().map(|file| module_name(file).to_owned()).collect()
+}
+
+fn module_name(file: &str) -> &str {
+    file.split('.').next().unwrap_or(file)
 }
 
 fn describe(python: Python<'_>, error: &PyErr) -> String {

@@ -23,7 +23,13 @@ use super::spawn::Child;
 use super::wire::{Frame, Incoming};
 use super::{Error, Finished, Host, HostCall, Run, Usage, frame};
 
-/// How long a program has to come to its end after a limit.
+/// How long a program has to end after a limit; it is killed then.
+const STOP: Duration = Duration::from_millis(40);
+
+/// A program that had to wait for a processor is given its time again, but not for longer than this.
+const STARVED: Duration = Duration::from_secs(2);
+
+/// How long a program that ended after a limit has for its last words.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// How long a process has to end after its final frame. It does at once; but on a machine that is busy with other things,
@@ -32,6 +38,9 @@ const EXIT: Duration = Duration::from_secs(3);
 
 /// How long the zygote has to report a killed child. It frees its memory first, which may be much.
 const REAP: Duration = Duration::from_secs(5);
+
+/// A program is told to stop once by the host, and by the kernel each second from its CPU limit to its end.
+const STOPS: u32 = 4;
 
 /// While a person is waited for, the deadline is looked at no more often than this.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -87,6 +96,10 @@ struct Round<'a> {
     waited: Duration,
     /// When to look at the time again, or to kill a program that was told to stop.
     deadline: Instant,
+    /// How long the child had waited for a processor when it was told to stop, and when that was.
+    told: Option<(Duration, Instant)>,
+    /// How often it said that it stopped.
+    stops: u32,
     frame_bytes: usize,
     /// True once it called or printed something.
     heard: bool,
@@ -136,6 +149,8 @@ pub(super) async fn drive(
         wall_end,
         waited: Duration::ZERO,
         deadline: wall_end,
+        told: None,
+        stops: 0,
         frame_bytes,
         heard: false,
     };
@@ -214,6 +229,10 @@ impl Round<'_> {
     /// before.
     fn pass_deadline(&mut self) -> Flow {
         if let Some(stop) = self.stop.take() {
+            if self.is_starved() {
+                self.stop = Some(stop);
+                return Flow::On;
+            }
             return Flow::Kill(stop);
         }
         let waited = self.host.waits_for_person().min(YEAR);
@@ -229,11 +248,39 @@ impl Round<'_> {
 
     fn tell_to_stop(&mut self, stop: Stop) -> Flow {
         if self.stop.is_none() {
+            let now = Instant::now();
             self.stop = Some(stop);
-            self.deadline = Instant::now() + GRACE;
+            self.deadline = now + STOP;
+            self.told = Some((self.child.process().waited().unwrap_or_default(), now));
             self.child.signal(libc::SIGUSR1);
         }
         Flow::On
+    }
+
+    /// Whether a child that was told to stop could not do so yet, for want of a processor. Looks again later if so.
+    fn is_starved(&mut self) -> bool {
+        let Some((before, told)) = self.told.filter(|(_, told)| told.elapsed() < STARVED) else {
+            return false;
+        };
+        let Some(waited) = self.child.process().waited() else { return false };
+        let starved = waited.saturating_sub(before) >= STOP / 2;
+        if starved {
+            self.told = Some((waited, told));
+            self.deadline = Instant::now() + STOP;
+        }
+        starved
+    }
+
+    /// A program that was told to stop has ended.
+    fn stopped(&mut self) -> Result<Flow, String> {
+        self.stops += 1;
+        if self.stops > STOPS {
+            return Err(format!("it said {} times that it stopped", self.stops));
+        }
+        if self.told.is_some() && self.stops == 1 {
+            self.deadline = Instant::now() + GRACE;
+        }
+        Ok(Flow::On)
     }
 
     fn take(&mut self, incoming: io::Result<Incoming>) -> Flow {
@@ -254,6 +301,7 @@ impl Round<'_> {
             frame::STATEMENT => message::read::<StatementDone>(&body).and_then(|done| self.count(&done)),
             frame::CALL => message::read_call(&body).and_then(|call| self.call(call, body.len())),
             frame::CANCEL => message::read::<Cancelled>(&body).and_then(|cancelled| self.cancel(cancelled.id)),
+            frame::STOPPING => self.stopped(),
             frame::DONE => message::read::<Done>(&body).and_then(|done| self.end(done)),
             _ => Err(format!("a message of kind {kind}")),
         };
@@ -330,7 +378,7 @@ impl Round<'_> {
         self.running.remove(&id);
         self.held = self.held.saturating_sub(bytes);
         if let Ok(result) = result {
-            let (kind, body) = message::write_answer(id, result, self.frame_bytes);
+            let (kind, body) = message::write_answer(id, &result, self.frame_bytes);
             self.child.wire.send(kind, &body);
         }
         self.start_calls();

@@ -1,28 +1,48 @@
-//! The Python half, embedded. In the order in which the modules load, which is that of `MODULES` in `python/runner.py`.
+//! The Python half, embedded: as byte code, and as source for a CPython that reads other byte code.
+
+/// One module of the package `_fimble`.
+pub(super) struct Source {
+    /// Its name in the package.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+    /// The magic number of the byte code, four bytes, and the code as `marshal` writes it. See `build.rs`.
+    pub code: &'static [u8],
+}
 
 macro_rules! sources {
     ($($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../python/", $name, ".py")))),*]
+        &[$(Source {
+            name: $name,
+            text: include_str!(concat!("../../python/", $name, ".py")),
+            code: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".code")),
+        }),*]
     };
 }
 
-/// Name and source of each module of the package `_fimble`.
-pub(super) const SOURCES: &[(&str, &str)] = sources! {
+/// What every child needs, in the order in which the modules load, which is that of `MODULES` in `python/runner.py`.
+pub(super) const EARLY: &[Source] = sources! {
     "wire" "limits" "errors" "records" "objects" "carriable" "codec" "decoding" "preview" "output" "pending"
     "arguments" "calls" "proxies" "packages" "missing" "definitions" "namespace" "statements" "tracebacks" "capture"
     "runner"
 };
 
+/// What `LATE` in `python/runner.py` names: loaded at its first use.
+pub(super) const LATE: &[Source] = sources! { "loops" };
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn asked(tuple: &str) -> Vec<&'static str> {
+        let runner = EARLY.iter().find(|source| source.name == "runner").unwrap().text;
+        let (_, rest) = runner.split_once(&format!("\n{tuple} = (")).unwrap();
+        rest.split_once(')').unwrap().0.split('"').skip(1).step_by(2).collect()
+    }
+
     #[test]
     fn the_order_is_the_one_that_the_runner_asks_for() {
-        let runner = SOURCES.iter().find(|(name, _)| *name == "runner").unwrap().1;
-        let (_, rest) = runner.split_once("MODULES = (").unwrap();
-        let (asked, _) = rest.split_once(')').unwrap();
-        let asked: Vec<&str> = asked.split('"').skip(1).step_by(2).collect();
-        assert_eq!(SOURCES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), asked);
+        let names = |sources: &[Source]| sources.iter().map(|source| source.name).collect::<Vec<_>>();
+        assert_eq!((names(EARLY), names(LATE)), (asked("MODULES"), asked("LATE")));
     }
 }

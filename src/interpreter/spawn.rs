@@ -13,7 +13,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
@@ -45,6 +45,8 @@ pub(super) struct Zygote {
 struct Shared {
     waiting: Mutex<HashMap<u64, Waiting>>,
     dead: AtomicBool,
+    /// True once it is warm; closed when it ended before.
+    warm: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -70,7 +72,7 @@ pub(super) struct Child {
 }
 
 impl Zygote {
-    /// Starts one and waits until it is locked in and warm.
+    /// Starts one and waits until it is locked in. With its first child, it begins to warm up.
     pub async fn start(config: &Config) -> Result<Arc<Self>, Error> {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).map_err(Error::spawn)?;
@@ -147,14 +149,26 @@ impl Zygote {
         self.old.store(false, Ordering::Relaxed);
     }
 
-    /// Forks a child and waits until it is locked in.
-    pub async fn fork(self: &Arc<Self>, bounds: Bounds) -> Result<Child, Error> {
-        timeout(self.start_within, self.fork_now(bounds))
+    /// True once it has imported what programs use.
+    pub fn is_warm(&self) -> bool {
+        *self.shared.warm.borrow()
+    }
+
+    /// Waits until it is warm; false if it ended before.
+    pub fn warmed(&self) -> impl Future<Output = bool> + use<> {
+        let mut warm = self.shared.warm.subscribe();
+        async move { warm.wait_for(|warm| *warm).await.is_ok_and(|warm| *warm) }
+    }
+
+    /// Forks a child and waits until it is locked in. One that is forked `ahead` of its round takes longer, and is quicker
+    /// then.
+    pub async fn fork(self: &Arc<Self>, bounds: Bounds, ahead: bool) -> Result<Child, Error> {
+        timeout(self.start_within, self.fork_now(bounds, ahead))
             .await
             .map_err(|_| Error::spawn("a child was not ready in time"))?
     }
 
-    async fn fork_now(self: &Arc<Self>, bounds: Bounds) -> Result<Child, Error> {
+    async fn fork_now(self: &Arc<Self>, bounds: Bounds, ahead: bool) -> Result<Child, Error> {
         let round = self.rounds.fetch_add(1, Ordering::Relaxed);
         let (ours, theirs) = StdStream::pair().map_err(Error::spawn)?;
         ours.set_nonblocking(true).map_err(Error::spawn)?;
@@ -165,7 +179,7 @@ impl Zygote {
         if self.is_dead() {
             self.shared.waiting().remove(&round);
         }
-        let told = tell(&self.control, &Command::Fork { round, bounds }, Some(theirs.into())).await;
+        let told = tell(&self.control, &Command::Fork { round, bounds, ahead }, Some(theirs.into())).await;
         if let Err(error) = told {
             // Known before the reader of its reports knows.
             self.shared.dead.store(true, Ordering::Release);
@@ -316,6 +330,9 @@ async fn read_reports(control: Arc<AsyncFd<OwnedFd>>, shared: Arc<Shared>) {
                 if let Some(ended) = shared.waiting().remove(&round).and_then(|waiting| waiting.ended) {
                     let _ = ended.send(exit);
                 }
+            }
+            (Report::Warm, None) => {
+                shared.warm.send_replace(true);
             }
             _ => break,
         }

@@ -16,13 +16,10 @@ use super::config::Level;
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::jail::{self, Folders, Missing, Scratch};
 use super::packages;
-use super::python::{self, Forked, Home};
+use super::python::{self, Forked, Home, TIME_ZONES, Warming};
 
 /// The hidden command that a zygote is started with.
 pub(super) const ARGUMENT: &str = "zygote";
-
-/// Where the system keeps its time zones.
-const TIME_ZONES: &str = "/usr/share/zoneinfo";
 
 /// Call this first in `main`, before any thread is started: when the process was started as a zygote, it becomes one and
 /// never returns. Otherwise it does nothing.
@@ -156,6 +153,7 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
             hint: "leave out of `interpreter.packages` what starts threads when it is imported",
         });
     }
+    let warming = Warming::begin(&home);
     let site = home.site();
     let readable: Vec<PathBuf> = [home.library, home.extensions, PathBuf::from(TIME_ZONES)]
         .into_iter()
@@ -188,7 +186,15 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
     // Nobody else's processes are counted in a user namespace of its own, nor for a user id that belongs to no account.
     let own_user = layers.iter().any(|layer| layer == "namespaces" || layer == "user");
     let confinement = Confinement { level: start.level, landlock, own_user };
-    Ok(Prepared::Zygote(Zygote { layers, folders, confinement, children: Vec::new(), sweepers: Vec::new() }))
+    Ok(Prepared::Zygote(Zygote {
+        layers,
+        folders,
+        confinement,
+        children: Vec::new(),
+        sweepers: Vec::new(),
+        has_forked: false,
+        warming: Some(warming),
+    }))
 }
 
 struct Zygote {
@@ -198,6 +204,10 @@ struct Zygote {
     children: Vec<Child>,
     /// Processes that remove what rounds left behind.
     sweepers: Vec<libc::pid_t>,
+    /// The first child is for somebody who waits for this process to start: it comes before the warming.
+    has_forked: bool,
+    /// What is left to import.
+    warming: Option<Warming>,
 }
 
 impl Zygote {
@@ -232,8 +242,10 @@ impl Zygote {
     fn step(&mut self, control: &OwnedFd) -> io::Result<bool> {
         let mut polled: Vec<PollFd<'_>> = vec![PollFd::new(control.as_fd(), PollFlags::POLLIN)];
         polled.extend(self.children.iter().map(|child| PollFd::new(child.pidfd.as_fd(), PollFlags::POLLIN)));
-        match poll(&mut polled, PollTimeout::NONE) {
+        let warms = self.has_forked && self.warming.is_some();
+        match poll(&mut polled, if warms { PollTimeout::ZERO } else { PollTimeout::NONE }) {
             Err(nix::errno::Errno::EINTR) => return Ok(true),
+            Ok(0) => return self.warm(control).map(|()| true),
             result => result?,
         };
         // SAFETY: each is a child that is not reaped yet; no status is asked for.
@@ -252,8 +264,8 @@ impl Zygote {
         }
         if ready.first() == Some(&true) {
             return match receive::<Command>(control.as_fd())? {
-                Some((Command::Fork { round, bounds }, Some(socket))) => {
-                    match self.fork(round, &bounds, socket) {
+                Some((Command::Fork { round, bounds, ahead }, Some(socket))) => {
+                    match self.fork(round, &bounds, ahead, socket) {
                         Ok(()) => {
                             let pidfd = self.children.last().map(|child| child.pidfd.as_fd());
                             send(control.as_fd(), &Report::Forked { round }, pidfd)?;
@@ -270,10 +282,22 @@ impl Zygote {
         Ok(true)
     }
 
-    fn fork(&mut self, round: u64, bounds: &Bounds, socket: OwnedFd) -> io::Result<()> {
+    /// Imports one more module, and tells when it was the last one.
+    fn warm(&mut self, control: &OwnedFd) -> io::Result<()> {
+        if self.warming.as_mut().is_some_and(|warming| !warming.step()) {
+            self.warming = None;
+            send(control.as_fd(), &Report::Warm, None)?;
+        }
+        Ok(())
+    }
+
+    fn fork(&mut self, round: u64, bounds: &Bounds, ahead: bool, socket: OwnedFd) -> io::Result<()> {
+        self.has_forked = true;
         let scratch = Scratch::make(&self.folders, round, bounds.scratch_mib)?;
         let forked = match python::fork() {
-            Ok(Forked::Child) => child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, &socket),
+            Ok(Forked::Child) => {
+                child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, ahead, &socket)
+            }
             Ok(Forked::Parent(pid)) => Ok(pid),
             Err(error) => Err(error),
         };

@@ -51,6 +51,19 @@ async fn a_program_that_runs_too_long_keeps_its_output_and_variables() {
     assert_eq!((finished.statements_done, finished.statements), (2, 3));
 }
 
+#[tokio::test]
+async fn last_words_may_take_longer_than_the_program_has_to_end() {
+    let interpreter = start().await;
+    // To look at so many values takes about as long.
+    let large = "kept = [{'number': number, 'square': [number ** 2]} for number in range(8_000)]\nwhile True: pass";
+    let finished = finish(&interpreter, within(2.0, large), &Arc::default()).await;
+    assert_eq!(limit(&finished), "wall");
+    assert_eq!(finished.written.iter().map(|one| &*one.name).collect::<Vec<_>>(), vec!["kept"]);
+    let stubborn = "kept = 1\ntry:\n    await demo.forever()\nfinally:\n    while True: pass";
+    let finished = finish(&interpreter, within(0.5, stubborn), &Arc::default()).await;
+    assert_eq!((limit(&finished), finished.written.len()), ("wall", 0));
+}
+
 /// Answers every call after a person thought about it.
 #[derive(Default)]
 struct Person {

@@ -7,6 +7,7 @@ mod conformance;
 mod last_words;
 mod life;
 mod limits;
+mod native;
 mod programs;
 mod soak;
 mod users;

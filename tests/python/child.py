@@ -40,6 +40,9 @@ def load():
         sys.modules[module.__name__] = module
         exec(compile(path.read_text(), f"/fimble/{name}.py", "exec", dont_inherit=True), module.__dict__)
         setattr(package, name, module)
+    for name in package.runner.LATE:
+        path = SOURCES / f"{name}.py"
+        package.runner.LATE_CODE[name] = compile(path.read_text(), f"/fimble/{name}.py", "exec", dont_inherit=True)
     sys.setrecursionlimit(package.namespace.RECURSION)
     package.runner.prepare()
     return package
