@@ -1,11 +1,19 @@
 //! The contract suite of `fimble::store::Store`, run against every implementation, and what each of them promises beyond it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 #[path = "stores/contract.rs"]
 mod contract;
 #[path = "stores/examples.rs"]
 mod examples;
+#[path = "stores/faults.rs"]
+mod faults;
+#[path = "stores/proxy.rs"]
+mod proxy;
+#[path = "stores/redis.rs"]
+mod redis_store;
+#[path = "stores/server.rs"]
+mod server;
 #[path = "stores/sqlite.rs"]
 mod sqlite;
 

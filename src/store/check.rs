@@ -27,6 +27,21 @@ pub fn append(
     follows("event", stored.events, session.events, events)
 }
 
+/// The number that new entries follow, the session then counting `counter` of them. For a store that compares it with the
+/// stored counter where nothing comes between that and its write: lower is stale, higher a gap.
+///
+/// # Errors
+/// `Failed` if they leave a gap among themselves, or the counter is not that of the last.
+pub fn follows_on(what: &str, counter: u64, numbers: &[u64]) -> Result<u64, StoreError> {
+    let before = match numbers.first() {
+        None => counter,
+        Some(first) => first
+            .checked_sub(1)
+            .ok_or_else(|| StoreError::Failed(format!("{what} 0 cannot be stored: they count from 1")))?,
+    };
+    follows(what, before, counter, numbers).map(|()| before)
+}
+
 /// Whether a commit agrees with itself: the round has an outcome, each written variable carries the round's number and
 /// the hash and size of its content, no name is there twice, and a suspended round changes none.
 ///

@@ -43,6 +43,10 @@ impl Place for File {
         u64::try_from(self.raw().query_row("SELECT count(*) FROM contents", (), |row| row.get::<_, i64>(0)).unwrap())
             .unwrap()
     }
+
+    fn shares_contents(&self) -> bool {
+        true
+    }
 }
 
 mod on_disk {

@@ -1,0 +1,260 @@
+//! The way to the server: one connection that all clones share, made again when it is lost. A request is asked again until
+//! its deadline; it carries a mark where that would otherwise matter. It does not know what is asked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ::redis::aio::{ConnectionLike, MultiplexedConnection};
+use ::redis::cluster_async::ClusterConnection;
+use ::redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value, cmd};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::address::{Address, Connector, unreachable};
+use super::scripts::Script;
+use crate::store::StoreError;
+use crate::store::packing::corrupt;
+
+/// How long one connection attempt may take. 2 s.
+pub const CONNECT: Duration = Duration::from_secs(2);
+/// How long one answer may take before the connection is held for lost, and 1 s more for every 4 MiB that are sent. 5 s.
+pub const ATTEMPT: Duration = Duration::from_secs(5);
+/// How long opening goes on trying. 3 s.
+pub const OPEN: Duration = Duration::from_secs(3);
+/// How long a request goes on being tried, at most. Ten minutes.
+const LONGEST_PATIENCE: Duration = Duration::from_mins(10);
+
+/// The pause before the second attempt; doubled for each further one, up to [`LONGEST_PAUSE`]. 20 ms.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause between two attempts. 500 ms.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+const DOWN: &str = "start the server, or name another store with `store = …`; `fimble doctor` tries it";
+const DENIED: &str = "correct user and password in `store = …`";
+
+/// The way to one store.
+pub struct Link {
+    address: Address,
+    connector: Mutex<Connector>,
+    current: Mutex<Current>,
+    patience: Duration,
+    requests: AtomicU64,
+}
+
+/// The connection, and how many there were before.
+struct Current {
+    generation: u64,
+    connection: Option<Connection>,
+}
+
+#[derive(Clone)]
+enum Connection {
+    Server(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+/// What an error means for the request.
+enum Verdict {
+    /// The connection is of no more use; the server may have acted.
+    Lost,
+    /// The server cannot do it now.
+    NotYet,
+    /// Nothing will change by asking again.
+    Final(StoreError),
+}
+
+impl Link {
+    /// The way to an address; nothing is connected yet. Scripts and requests that name no patience have this one.
+    ///
+    /// # Errors
+    /// `Unreachable` if the settings contradict each other.
+    pub fn new(address: Address, patience: Duration) -> Result<Self, StoreError> {
+        Ok(Self {
+            connector: Mutex::new(address.connector()?),
+            address,
+            current: Mutex::new(Current { generation: 0, connection: None }),
+            patience,
+            requests: AtomicU64::new(0),
+        })
+    }
+
+    /// How many requests were sent so far; each is one network round trip.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// How long a request of so many bytes goes on being tried.
+    pub fn patience_for(&self, size: usize) -> Duration {
+        LONGEST_PATIENCE.min(self.patience + transfer(size))
+    }
+
+    /// Asks one command until it is answered, for as long as `patience`.
+    ///
+    /// # Errors
+    /// `Unreachable` at the end of the patience; then the server may have done it, now or later.
+    pub async fn command(&self, command: &Cmd, patience: Duration) -> Result<Value, StoreError> {
+        self.ask(command, || None, patience).await
+    }
+
+    /// Asks one command with the patience of this link.
+    ///
+    /// # Errors
+    /// As of [`command`](Self::command).
+    pub async fn request(&self, command: &Cmd) -> Result<Value, StoreError> {
+        self.command(command, self.patience).await
+    }
+
+    /// Runs a script in the slot of its keys, by its hash; with its text where the server does not know it.
+    ///
+    /// # Errors
+    /// As of [`command`](Self::command).
+    pub async fn script(&self, script: &Script, keys: &[String], arguments: &[Vec<u8>]) -> Result<Value, StoreError> {
+        let command = |name: &str, script: &str| {
+            let mut command = cmd(name);
+            command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+            command
+        };
+        self.ask(&command("EVALSHA", &script.hash), || Some(command("EVAL", &script.code)), self.patience).await
+    }
+
+    async fn ask(
+        &self,
+        command: &Cmd,
+        with_text: impl Fn() -> Option<Cmd>,
+        patience: Duration,
+    ) -> Result<Value, StoreError> {
+        let size = command.args_iter().map(argument_size).sum::<usize>();
+        let more = transfer(size);
+        let deadline = Instant::now() + LONGEST_PATIENCE.min(patience + more);
+        let (mut pause, mut full) = (FIRST_PAUSE, None);
+        loop {
+            let attempt = deadline.min(Instant::now() + ATTEMPT + more);
+            let (generation, answer) = self.attempt(full.as_ref().unwrap_or(command), attempt).await;
+            let error = match answer {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            if full.is_none() && error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) {
+                full = with_text();
+                if full.is_some() {
+                    continue;
+                }
+            }
+            match self.verdict(&error) {
+                Verdict::Final(error) => return Err(error),
+                Verdict::Lost => self.forget(generation).await,
+                Verdict::NotYet => {}
+            }
+            if Instant::now() + pause >= deadline {
+                return Err(unreachable(&self.address, error, DOWN));
+            }
+            tracing::debug!("`{}`: {error}; asking again in {pause:?}", self.address);
+            sleep(pause).await;
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    }
+
+    /// One attempt, and which connection it used.
+    async fn attempt(&self, command: &Cmd, deadline: Instant) -> (u64, RedisResult<Value>) {
+        let (generation, mut connection) = match timeout_at(deadline, self.connected()).await {
+            Ok((generation, Ok(connection))) => (generation, connection),
+            Ok((generation, Err(error))) => return (generation, Err(error)),
+            Err(_) => return (0, Err(timed_out())),
+        };
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let answer = match &mut connection {
+            Connection::Server(connection) => timeout_at(deadline, connection.req_packed_command(command)).await,
+            Connection::Cluster(connection) => timeout_at(deadline, connection.req_packed_command(command)).await,
+        };
+        (generation, answer.unwrap_or_else(|_| Err(timed_out())).and_then(Value::extract_error))
+    }
+
+    /// The connection there is, or a new one: whoever comes meanwhile waits for the same.
+    async fn connected(&self) -> (u64, RedisResult<Connection>) {
+        let mut current = self.current.lock().await;
+        if let Some(connection) = &current.connection {
+            return (current.generation, Ok(connection.clone()));
+        }
+        current.generation += 1;
+        let connected = self.connect().await;
+        if let Ok(connection) = &connected {
+            current.connection = Some(connection.clone());
+        }
+        (current.generation, connected)
+    }
+
+    async fn connect(&self) -> RedisResult<Connection> {
+        let config = || AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT)).set_response_timeout(None);
+        match &mut *self.connector.lock().await {
+            Connector::Server(client) => {
+                client.get_multiplexed_async_connection_with_config(&config()).await.map(Connection::Server)
+            }
+            Connector::Cluster(client) => client.get_async_connection().await.map(Connection::Cluster),
+            Connector::Sentinels(client) => {
+                client.get_async_connection_with_config(&config()).await.map(Connection::Server)
+            }
+        }
+    }
+
+    /// Drops a connection unless it is already another.
+    async fn forget(&self, generation: u64) {
+        let mut current = self.current.lock().await;
+        if current.generation == generation {
+            current.connection = None;
+        }
+    }
+
+    fn verdict(&self, error: &RedisError) -> Verdict {
+        use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, NoPerm, ReadOnly, TryAgain};
+        let refused = |hint: &str| Verdict::Final(unreachable(&self.address, error, hint));
+        match (error.kind(), error.code()) {
+            (ErrorKind::AuthenticationFailed | ErrorKind::Server(NoPerm), _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
+                refused(DENIED)
+            }
+            // A cluster says only that no node was reached, and why in the detail.
+            (ErrorKind::Io, _) if error.detail().is_some_and(|detail| detail.contains("uthentication")) => {
+                refused(DENIED)
+            }
+            (ErrorKind::Io, _) if is_no_trust(error) => refused("check the server's certificate and its name"),
+            (ErrorKind::InvalidClientConfig, _) => refused("correct `store = …`"),
+            (ErrorKind::Io | ErrorKind::Server(ReadOnly) | ErrorKind::ClusterConnectionNotFound, _)
+            | (ErrorKind::MasterNameNotFoundBySentinel | ErrorKind::Parse, _) => Verdict::Lost,
+            (ErrorKind::Server(BusyLoading | TryAgain | ClusterDown | MasterDown), _)
+            | (_, Some("BUSY" | "UNBLOCKED" | "NOREPLICAS")) => Verdict::NotYet,
+            (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask), _) if self.address.is_cluster() => {
+                Verdict::NotYet
+            }
+            (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask), _) => {
+                refused("the server is a node of a cluster: write `redis+cluster://host:port,…`")
+            }
+            _ if error.to_string().contains("cluster support disabled") => {
+                refused("the server is no cluster: write `redis://host:port`")
+            }
+            (_, Some("WRONGTYPE")) => Verdict::Final(corrupt("session", error)),
+            (_, Some("OOM")) => Verdict::Final(StoreError::Failed("the server's memory is full".into())),
+            _ => Verdict::Final(StoreError::Failed(error.to_string())),
+        }
+    }
+}
+
+/// How long so many bytes may take on their way.
+fn transfer(size: usize) -> Duration {
+    Duration::from_secs((size / (4 * 1024 * 1024)) as u64)
+}
+
+fn argument_size(argument: ::redis::Arg<&[u8]>) -> usize {
+    match argument {
+        ::redis::Arg::Simple(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
+
+/// A certificate that is not trusted will not be trusted in a moment either. The client keeps the cause to itself, but for
+/// its text.
+fn is_no_trust(error: &RedisError) -> bool {
+    error.to_string().contains("certificate")
+}
+
+fn timed_out() -> RedisError {
+    std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer in time").into()
+}

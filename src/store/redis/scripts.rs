@@ -1,0 +1,60 @@
+//! The scripts that run inside Redis, each as one: nothing comes between its reads and its writes. Kept as files of Lua.
+
+use std::sync::LazyLock;
+
+/// A script and its SHA-1, by which Redis knows it.
+pub struct Script {
+    /// The text.
+    pub code: String,
+    /// SHA-1 of the text in hexadecimal.
+    pub hash: String,
+}
+
+impl Script {
+    fn new(parts: &[&str]) -> Self {
+        let code = parts.concat();
+        let hash = ::redis::Script::new(&code).get_hash().to_owned();
+        Self { code, hash }
+    }
+}
+
+const READ: &str = include_str!("scripts/read.lua");
+const WRITE: &str = include_str!("scripts/write.lua");
+const APPENDING: &str = include_str!("scripts/append.lua");
+
+macro_rules! scripts {
+    ($($(#[doc = $text:literal])* $name:ident: $($part:expr),+;)*) => {
+        $($(#[doc = $text])* pub static $name: LazyLock<Script> = LazyLock::new(|| Script::new(&[$($part),+]));)*
+    };
+}
+
+scripts! {
+    /// Opens a session.
+    CREATE_SESSION: READ, WRITE, include_str!("scripts/create.lua");
+    /// Updates a session's row and appends to it.
+    APPEND: READ, WRITE, APPENDING, include_str!("scripts/append_only.lua");
+    /// Writes the end of a round.
+    COMMIT_ROUND: READ, WRITE, APPENDING, include_str!("scripts/commit.lua");
+    /// Stores a round that is about to run.
+    OPEN_ROUND: READ, WRITE, include_str!("scripts/open_round.lua");
+    /// Journals a call's request.
+    REQUEST_CALL: READ, WRITE, include_str!("scripts/request_call.lua");
+    /// Journals a call's end.
+    FINISH_CALL: READ, WRITE, include_str!("scripts/finish_call.lua");
+    /// Removes a session.
+    DELETE_SESSION: READ, include_str!("scripts/delete_session.lua");
+    /// The session's row.
+    SESSION: READ, include_str!("scripts/session.lua");
+    /// A page of segments.
+    SEGMENTS: READ, include_str!("scripts/segments.lua");
+    /// A page of events.
+    EVENTS: READ, include_str!("scripts/events.lua");
+    /// A page of rounds.
+    ROUNDS: READ, include_str!("scripts/rounds.lua");
+    /// A round's calls.
+    CALLS: READ, include_str!("scripts/calls.lua");
+    /// The variables there are now.
+    VARIABLES: READ, include_str!("scripts/variables.lua");
+    /// Some variables with their contents.
+    CONTENTS: READ, include_str!("scripts/contents.lua");
+}

@@ -1,0 +1,2 @@
+append()
+return done()
