@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+#[path = "stores/cluster.rs"]
+mod cluster;
 #[path = "stores/contract.rs"]
 mod contract;
 #[path = "stores/examples.rs"]
@@ -17,10 +19,10 @@ mod server;
 #[path = "stores/sqlite.rs"]
 mod sqlite;
 
-/// Runs the whole suite as tests of a module that has `place()`.
-macro_rules! contract_tests {
-    ($place:expr) => {
-        crate::contract_tests! { $place;
+/// Hands the names of the whole suite to another macro, after its own arguments.
+macro_rules! contract_names {
+    ($run:ident!($($argument:tt)*)) => {
+        $run! { $($argument)*;
             a_refused_commit_leaves_nothing
             a_session_reads_as_it_was_written
             a_taken_id_is_refused
@@ -40,6 +42,11 @@ macro_rules! contract_tests {
             writers_on_two_handles_lose_nothing
         }
     };
+}
+pub(crate) use contract_names;
+
+/// Makes a test of each name, in a place of its own.
+macro_rules! contract_tests {
     ($place:expr; $($name:ident)*) => {
         $(#[tokio::test]
         async fn $name() {

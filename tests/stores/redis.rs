@@ -27,7 +27,9 @@ impl Place for Server {
 }
 
 mod on_a_server {
-    crate::contract_tests!(super::Server::new());
+    use crate::contract_tests;
+
+    crate::contract_names!(contract_tests!(super::Server::new()));
 }
 
 /// A session `s` with one of everything.

@@ -50,7 +50,9 @@ impl Place for File {
 }
 
 mod on_disk {
-    crate::contract_tests!(super::File::new());
+    use crate::contract_tests;
+
+    crate::contract_names!(contract_tests!(super::File::new()));
 }
 
 /// Plays both parts: the parent starts this very test again as the process that is killed.
