@@ -1,7 +1,10 @@
 //! Every module's own settings, read once and handed down in parts.
 //!
-//! Sources, the first that names a value wins: flags, environment (`FIMBLE_…`, `OPENAI_API_KEY`, `OPENAI_BASE_URL`,
-//! `REDIS_URL`), the project's `.fimble/config.toml`, the user's `$XDG_CONFIG_HOME/fimble/config.toml`, defaults.
+//! Sources, the first that names a value wins: flags, environment (`FIMBLE_…`, `OPENAI_API_KEY`, `OPENAI_BASE_URL`), the
+//! project's `.fimble/config.toml`, the user's `$XDG_CONFIG_HOME/fimble/config.toml`, `REDIS_URL`, defaults. `REDIS_URL` comes
+//! so late because many programs read it: any `store` that was meant for Fimble wins.
+
+mod place;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,14 +13,21 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+pub use self::place::{Place, StorePlace};
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The file or URL of the store; empty is `$XDG_DATA_HOME/fimble/fimble.db`.
-    pub store: String,
+    /// Where sessions are kept: a file (SQLite), or the URL of Redis: `redis://[user:password@]host[:port][/db]`,
+    /// `rediss://…` (TLS), `redis+unix:///path`, `redis+cluster://host:port,host:port`,
+    /// `redis+sentinel://host:port,host:port/master[/db]`. Empty is `$XDG_DATA_HOME/fimble/fimble.db`. Default: `REDIS_URL` of
+    /// the environment, else empty.
+    pub store: Place,
+    /// Seconds for which Redis keeps a session after its last write, at least 1. Default none: for ever. A file keeps sessions
+    /// until they are deleted.
+    pub store_keep_s: Option<u64>,
     /// The model.
     pub llm: llm::Config,
     /// The jail and its limits.
@@ -58,8 +68,9 @@ impl Default for Toolkits {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 15] = [
+const USER_ONLY: [&str; 16] = [
     "store",
+    "store_keep_s",
     "llm.api_key",
     "llm.base_url",
     "llm.local",
@@ -75,6 +86,9 @@ const USER_ONLY: [&str; 15] = [
     "toolkits.manifests",
     "toolkits.mcp",
 ];
+
+/// The most seconds for which a session is kept. A hundred years.
+const MOST_KEPT: u64 = 3_153_600_000;
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -192,6 +206,11 @@ impl Config {
             check(&table, &format!("the setting `{key}`"))?;
             merge(&mut merged, table);
         }
+        if !merged.contains_key("store")
+            && let Some(url) = place::redis_url(&sources.environment)?
+        {
+            merged.insert("store".to_owned(), Value::String(url));
+        }
         let mut config = typed(merged, "the configuration")?;
         config.check_seconds()?;
         let packages = &mut config.interpreter.packages_folder;
@@ -211,6 +230,12 @@ impl Config {
             ("llm.timeouts.idle_s", self.llm.timeouts.idle_s),
             ("llm.timeouts.total_s", self.llm.timeouts.total_s),
         ];
+        if let Some(seconds) = self.store_keep_s.filter(|seconds| !(1..=MOST_KEPT).contains(seconds)) {
+            return Err(ConfigError {
+                origin: "store_keep_s".to_owned(),
+                message: format!("{seconds} is out of range\n\nhint: give 1 to {MOST_KEPT}, or leave it out"),
+            });
+        }
         match seconds.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= 86_400.0)) {
             None => Ok(()),
             Some((name, value)) => Err(ConfigError {
@@ -218,17 +243,6 @@ impl Config {
                 message: format!("{value} is no number of seconds\n\nhint: give more than 0 and at most 86400"),
             }),
         }
-    }
-
-    /// The store's file.
-    pub fn store_file(&self) -> Result<PathBuf, ConfigError> {
-        if !self.store.is_empty() {
-            return Ok(PathBuf::from(&self.store));
-        }
-        folders().map(|folders| folders.data.join("fimble.db")).ok_or_else(|| ConfigError {
-            origin: "store".to_owned(),
-            message: "this user has no home folder\n\nhint: name a file with `-c store=PATH`".to_owned(),
-        })
     }
 }
 
@@ -346,13 +360,36 @@ mod tests {
         let config = Config::read(&sources).unwrap();
         assert_eq!(
             (
-                config.store.as_str(),
+                config.store.reveal(),
                 config.agent.max_rounds,
                 config.llm.model.as_deref(),
                 config.llm.base_url.as_deref()
             ),
             ("user", 5, Some("project"), Some("http://user"))
         );
+    }
+
+    #[test]
+    fn redis_url_names_the_store_unless_anything_else_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = written(folder.path(), "user.toml", "store = 'user.db'\n");
+        let redis = ("REDIS_URL".into(), "redis://:secret@host/1".into());
+        let own = ("FIMBLE_STORE".into(), "own.db".into());
+        let store = |user_file: Option<&PathBuf>, environment: &[(OsString, OsString)], flags: &[&str]| {
+            let flags = flags.iter().map(ToString::to_string).collect();
+            let sources =
+                Sources { user_file: user_file.cloned(), environment: environment.into(), flags, project_file: None };
+            Config::read(&sources).unwrap().store
+        };
+        let alone = store(None, std::slice::from_ref(&redis), &[]);
+        assert_eq!((alone.reveal(), format!("{alone:?}")), ("redis://:secret@host/1", "\"redis://host/1\"".to_owned()));
+        assert_eq!(serde_json::to_value(&alone).unwrap(), "redis://host/1");
+        assert_eq!(store(Some(&file), std::slice::from_ref(&redis), &[]).reveal(), "user.db");
+        assert_eq!(store(None, &[redis.clone(), own], &[]).reveal(), "own.db");
+        assert_eq!(store(None, &[redis], &["store="]).reveal(), "");
+        let environment = vec![("REDIS_URL".into(), "secret@localhost:6379".into())];
+        let error = Config::read(&Sources { environment, ..Sources::default() }).unwrap_err().to_string();
+        assert!(error.starts_with("the environment variable `REDIS_URL`") && !error.contains("secret"), "{error}");
     }
 
     #[test]

@@ -320,6 +320,18 @@ fn two_processes_cannot_work_in_one_session() {
 }
 
 #[test]
+fn a_redis_that_is_down_exits_with_five_and_shows_no_password() {
+    let home = Home::new();
+    let output =
+        home.fimble(&["sessions", "list"]).env("REDIS_URL", "redis://ada:secret@127.0.0.1:1/2").output().unwrap();
+    let expected = "error: the store cannot be opened: `redis://127.0.0.1:1/2`: Connection refused (os error 111)\n\n\
+                    hint: start the server, or name another store with `store = …`; `fimble doctor` tries it\n";
+    assert_eq!(described(&output), (Some(5), String::new(), expected.to_owned()));
+    let output = home.output(&["-c", "store=mysql://ada:secret@host", "sessions", "list"], "");
+    assert!(output.status.code() == Some(2) && !stderr(&output).contains("secret"), "{}", stderr(&output));
+}
+
+#[test]
 fn an_endpoint_that_is_down_exits_with_five_and_a_hint() {
     let home = Home::new();
     let arguments = ["-c", "llm.base_url=http://127.0.0.1:9/v1", "-c", "llm.model=any", "-c", "llm.retries=0"];

@@ -79,7 +79,7 @@ impl Chat {
                 "use `fimble chat --ask TEXT`, or `fimble chat -` to read one message from standard input",
             ));
         }
-        let store = open::store(&config)?;
+        let store = open::store(&config).await?;
         let agent = open::agent(&config).await?;
         let session = open::session(&config, Arc::clone(&store), self.resume.as_deref()).await?;
         let format = if self.json { Format::Json } else { Format::Text };

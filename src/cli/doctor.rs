@@ -6,9 +6,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, open};
-use crate::config::Config;
+use crate::config::{Config, StorePlace};
 use crate::interpreter::{Ending, Interpreter, Nobody, Run, packages};
 use crate::llm::local;
+use crate::store::Store;
+use crate::store::redis::Redis;
+use crate::store::sqlite::Sqlite;
 
 pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
     let mut healthy = true;
@@ -58,9 +61,19 @@ fn check_packages(config: &Config) -> Result<String, Failure> {
     Ok(prepared.as_ref().map_or_else(none, super::packages::described))
 }
 
+/// Which store it is, and whether it answers.
 async fn check_store(config: &Config) -> Result<String, Failure> {
-    let sessions = open::store(config)?.sessions(open::TENANT, &open::user(), u32::MAX).await?;
-    Ok(format!("{}, {} sessions", config.store_file()?.display(), sessions.len()))
+    let sessions = async |store: &dyn Store| store.sessions(open::TENANT, &open::user(), u32::MAX).await;
+    Ok(match config.store_place()? {
+        StorePlace::File(file) => {
+            let count = sessions(&Sqlite::open(&file)?).await?.len();
+            format!("{}, {count} sessions", file.display())
+        }
+        StorePlace::Redis(address, settings) => {
+            let store = Redis::open(&address, settings).await?;
+            format!("{address}, {} sessions; {}", sessions(&store).await?.len(), store.health().await?)
+        }
+    })
 }
 
 async fn check_toolkits(config: &Config) -> Result<String, Failure> {

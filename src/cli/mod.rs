@@ -41,7 +41,10 @@ Exit codes:
   130  stopped by Ctrl-C
 
 Settings: flags > environment (FIMBLE_LLM__MODEL=…, OPENAI_API_KEY, OPENAI_BASE_URL, NO_COLOR, RUST_LOG)
-  > .fimble/config.toml > $XDG_CONFIG_HOME/fimble/config.toml > defaults";
+  > .fimble/config.toml > $XDG_CONFIG_HOME/fimble/config.toml > REDIS_URL > defaults
+
+Sessions: -c store=FILE, or redis://[user:password@]host[:port][/db], rediss://… (TLS), redis+unix:///path,
+  redis+cluster://host:port,host:port, redis+sentinel://host:port,host:port/master[/db]";
 
 /// A code-driven agent runtime: the model completes a Python program, a kernel-jailed CPython runs it.
 #[derive(Debug, Parser)]
@@ -218,6 +221,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
 /// Logs go to standard error, warnings and worse unless `RUST_LOG` says otherwise.
 fn log_to_stderr() {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    // What the client of Redis meets on its way is told once, by the error at the end of it.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,redis=error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| output::Notes).init();
 }

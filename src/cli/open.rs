@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, more_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
-use crate::config::{Config, folders, live_folders};
+use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
 use crate::gate::{Gate, Secrets};
 use crate::interpreter::{Interpreter, packages};
@@ -20,6 +20,7 @@ use crate::prompt::{self, TEMPLATE_NAMES, Templates};
 use crate::registry::Registry;
 use crate::session::Session;
 use crate::store::Store;
+use crate::store::redis::Redis;
 use crate::store::sqlite::Sqlite;
 
 /// The tenant of everything that the command line stores.
@@ -30,13 +31,11 @@ pub(super) fn user() -> String {
     std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "user".to_owned())
 }
 
-pub(super) fn store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
-    let file = config.store_file()?;
-    if config.store.contains("://") {
-        return Err(Failure::usage(format!("this build cannot open the store `{}`", config.store))
-            .with_hint("name a file, or leave `store` empty"));
-    }
-    Ok(Arc::new(Sqlite::open(&file)?))
+pub(super) async fn store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    Ok(match config.store_place()? {
+        StorePlace::File(file) => Arc::new(Sqlite::open(&file)?),
+        StorePlace::Redis(address, settings) => Arc::new(Redis::open(&address, settings).await?),
+    })
 }
 
 /// The registry with the shipped toolkits and those that were added.
@@ -66,7 +65,11 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     let is_key = |name: &str| name.ends_with("_API_KEY") || name.ends_with("_TOKEN") || name.ends_with("_PASSWORD");
     let environment = std::env::vars().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
     let own = config.llm.api_key.iter().map(|key| key.reveal().to_owned());
-    let secrets = Secrets::new(own.chain(environment));
+    let store = match config.store_place()? {
+        StorePlace::Redis(address, _) => address.secrets().to_vec(),
+        StorePlace::File(_) => Vec::new(),
+    };
+    let secrets = Secrets::new(own.chain(store).chain(environment));
     Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
 }
 
@@ -142,7 +145,7 @@ pub(super) struct Hold {
 /// # Errors
 /// Another process works in it.
 pub(super) fn hold(config: &Config, session: &Session) -> Result<Hold, Failure> {
-    let folder = config.store_file()?.with_extension("locks");
+    let folder = config.locks_folder()?;
     std::fs::create_dir_all(&folder)?;
     let file = File::create(folder.join(&session.record().id))?;
     match file.try_lock() {

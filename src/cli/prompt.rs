@@ -42,7 +42,7 @@ impl Prompt {
     pub(super) async fn execute(self, config: Config) -> Result<ExitCode, Failure> {
         let Prompt::Show { message, resume, encoding } = self;
         let mut session = match resume {
-            Some(id) => open::session(&config, open::store(&config)?, Some(&id)).await?,
+            Some(id) => open::session(&config, open::store(&config).await?, Some(&id)).await?,
             None => Session::create(Arc::new(Sqlite::in_memory()?), open::TENANT, &open::user(), "").await?,
         };
         let encoding = match encoding {

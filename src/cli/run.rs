@@ -54,7 +54,7 @@ impl Run {
         }
         let source = self.source()?;
         let gate = open::gate(&config).await?;
-        let store = open::store(&config)?;
+        let store = open::store(&config).await?;
         let going_on = match &self.session {
             Some(id) => Some(open::session(&config, Arc::clone(&store), Some(id)).await?),
             None => None,

@@ -40,7 +40,7 @@ pub(super) enum Sessions {
 
 impl Sessions {
     pub(super) async fn execute(self, config: Config) -> Result<ExitCode, Failure> {
-        let store = open::store(&config)?;
+        let store = open::store(&config).await?;
         match self {
             Sessions::List => list(store.as_ref()).await?,
             Sessions::Show { id } => show(&open::session(&config, store, Some(&id)).await?).await?,

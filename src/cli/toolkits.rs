@@ -125,7 +125,7 @@ async fn statistics(config: &Config, name: Option<&str>, days: Option<u32>, json
             .saturating_sub(SignedDuration::from_hours(24 * i64::from(days)))
             .unwrap_or(Timestamp::UNIX_EPOCH)
     });
-    let store = open::store(config)?;
+    let store = open::store(config).await?;
     let found = call_statistics(store.as_ref(), open::TENANT, &open::user(), since).await?;
     let found: Vec<_> = found.iter().filter(|one| name.is_none_or(|name| one.toolkit == name)).collect();
     if found.is_empty() {
