@@ -1,7 +1,7 @@
 # make chat         the assistant in this terminal;  make chat ASK="…" answers once
 # make test         all tests, the fast ones first
 # make eval         the evaluation tasks with the local model (long);  make eval EVAL="--encoding chat --task last-commit"
-# make bench        what is measured;  make bench PEERS=FOLDER  with a peers' benchmark beside it
+# make bench        what is measured;  make bench PEERS=FOLDER  with a peers' benchmark beside it;  STORE=redis://… for that store
 # make soak         20,000 rounds with random kills (a quarter of an hour);  make soak SOAK="2000 reduced" for less
 # make fuzz         each fuzz target for FUZZ_SECONDS (60);  make fuzz FUZZ=done FUZZ_SECONDS=600
 # make setup        only what the others would install
@@ -12,6 +12,7 @@ override ASK := $(value ASK)
 export ASK
 EVAL ?=
 PEERS ?=
+STORE ?=
 PEERS_ARGUMENTS ?=
 FIMBLE := target/debug/fimble
 SLOW := binary(llm_local) | binary(real_model) | binary(numpy) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
@@ -59,7 +60,7 @@ eval: build
 
 bench: setup
 	cargo run --release --example round
-	cargo run --release --example store_speed
+	cargo run --release --example store_speed -- $(STORE)
 ifneq ($(strip $(PEERS)),)
 	cargo build --release --example peer
 	FIMBLE_PEER="$(CURDIR)/target/release/examples/peer" python3 benches/peers.py "$(PEERS)" $(PEERS_ARGUMENTS)

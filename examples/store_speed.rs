@@ -1,6 +1,7 @@
 //! How long a typical round takes to persist, and a long session to load. Prints; asserts nothing.
 //!
-//! `cargo run --release --example store_speed [FILE]`; the file system of FILE decides most of it.
+//! `cargo run --release --example store_speed [FILE|URL]`: the file system of FILE decides most of it, or the network to the
+//! Redis at URL and its `appendfsync`.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use fimble::interpreter::Captured;
 use fimble::record::{CallRecord, CallStatus, Outcome, Round, Site, VariableKind};
 use fimble::segment::SegmentKind;
 use fimble::session::{Session, written_variable};
-use fimble::store::Store;
+use fimble::store::redis::{Address, Redis, Settings, is_address};
 use fimble::store::sqlite::Sqlite;
+use fimble::store::{Store, StoreError};
 use fimble_toolkit::Risk;
 use jiff::Timestamp;
 use serde_json::Map;
@@ -28,17 +30,39 @@ struct Times {
     call: Vec<Duration>,
     commit: Vec<Duration>,
     round: Vec<Duration>,
+    /// Requests of each commit, where they cross a network.
+    requests: Vec<u64>,
+}
+
+/// A store to measure.
+struct Measured {
+    store: Arc<dyn Store>,
+    redis: Option<Redis>,
+}
+
+impl Measured {
+    async fn open(name: &str) -> Result<Self, StoreError> {
+        if is_address(name) {
+            let redis = Redis::open(&Address::parse(name)?, Settings::default()).await?;
+            return Ok(Self { store: Arc::new(redis.clone()), redis: Some(redis) });
+        }
+        Ok(Self { store: Arc::new(Sqlite::open(name)?), redis: None })
+    }
+
+    fn requests(&self) -> u64 {
+        self.redis.as_ref().map_or(0, Redis::requests)
+    }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let path = std::env::args_os().nth(1).map_or_else(|| folder.path().join("speed.db"), Into::into);
-    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&path)?);
-    let mut session = Session::create(Arc::clone(&store), "local", "ada", "speed").await?;
+    let name = std::env::args().nth(1).unwrap_or_else(|| folder.path().join("speed.db").display().to_string());
+    let measured = Measured::open(&name).await?;
+    let mut session = Session::create(Arc::clone(&measured.store), "local", "ada", "speed").await?;
     let mut times = Times::default();
     for _ in 0..ROUNDS {
-        persist_round(&mut session, &mut times).await?;
+        persist_round(&mut session, &measured, &mut times).await?;
     }
     let count = times.round.len();
     report("open a round", &mut times.open);
@@ -47,12 +71,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     report("first 100 rounds, all of the above", &mut times.round[..100].to_vec());
     report("last 100 rounds, all of the above", &mut times.round[count - 100..].to_vec());
 
-    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&path)?);
+    let measured = Measured::open(&name).await?;
     let (mut loads, mut carries) = (Vec::new(), Vec::new());
     let names = ["v1", "v2", "v3"].map(String::from).into();
     for _ in 0..50 {
         let begun = Instant::now();
-        let session = Session::open(Arc::clone(&store), &session.record().id, "local", "ada").await?;
+        let session = Session::open(Arc::clone(&measured.store), &session.record().id, "local", "ada").await?;
         loads.push(begun.elapsed());
         let begun = Instant::now();
         session.carried(&names).await?;
@@ -60,11 +84,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     report(&format!("load a session of {ROUNDS} rounds and {} segments", session.segments().len()), &mut loads);
     report("read 3 variables of 2 KB that a program names", &mut carries);
-    println!("{} KiB on disk", std::fs::metadata(&path)?.len() / 1024);
+    match &measured.redis {
+        None => println!("{} KiB on disk", std::fs::metadata(&name)?.len() / 1024),
+        Some(redis) => {
+            let (all, most) = (times.requests.iter().sum::<u64>(), times.requests.iter().max().unwrap_or(&0));
+            println!("network round trips of a commit: {:.2} in the mean, {most} at most", all as f64 / count as f64);
+            println!("{}", redis.health().await?);
+            measured.store.delete_session(&session.record().id).await?;
+        }
+    }
     Ok(())
 }
 
-async fn persist_round(session: &mut Session, times: &mut Times) -> Result<(), Box<dyn Error>> {
+async fn persist_round(session: &mut Session, measured: &Measured, times: &mut Times) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let round = session.begin_round("goal", vec![], "try:\n", "x = await git_toolkit.log()\n".repeat(10), "").await?;
     times.open.push(begun.elapsed());
@@ -111,9 +143,10 @@ async fn persist_round(session: &mut Session, times: &mut Times) -> Result<(), B
     });
     let written = written.collect();
     let round = Round { outcome: Some(Outcome::Finished { value: None }), ended_at: Some(Timestamp::now()), ..round };
-    let begun_commit = Instant::now();
+    let (begun_commit, requests) = (Instant::now(), measured.requests());
     session.commit_round(round, written, vec![]).await?;
     times.commit.push(begun_commit.elapsed());
+    times.requests.push(measured.requests() - requests);
     times.round.push(begun.elapsed());
     Ok(())
 }
