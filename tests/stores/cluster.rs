@@ -1,78 +1,41 @@
 //! A Redis Cluster of three primaries: the contract, with keys that lie on different nodes.
 
-use std::net::TcpListener;
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use ::redis::{Client, Value, cmd, from_redis_value};
+use ::redis::from_redis_value;
 use fimble::store::Store;
 use fimble::store::redis::{Address, Redis, Settings};
 
 use crate::contract::Place;
 use crate::examples::session;
-use crate::server::{open, spawn};
+use crate::server::{Node, free_port, open, wait_until};
 
 const NODES: usize = 3;
-
-/// How long the nodes may take to find each other.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Cluster {
     nodes: Vec<Node>,
 }
 
-struct Node {
-    _folder: tempfile::TempDir,
-    process: Child,
-    port: u16,
+fn is_ready(node: &Node) -> bool {
+    let info = node.text(&["CLUSTER", "INFO"]);
+    info.contains("cluster_state:ok") && info.contains(&format!("cluster_known_nodes:{NODES}"))
 }
 
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// A port that nobody listened on a moment ago.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-impl Node {
-    fn new() -> Self {
-        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
-        let mut command = Command::new("redis-server");
-        command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--cluster-port", &free_port().to_string()]);
-        command.args(["--appendonly", "no", "--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]);
-        Self { process: spawn(&mut command, &folder), _folder: folder, port }
-    }
-
-    fn run(&self, words: &[&str]) -> Value {
-        let mut connection = Client::open(("127.0.0.1", self.port)).unwrap().get_connection().unwrap();
-        cmd(words[0]).arg(&words[1..]).query(&mut connection).unwrap()
-    }
-
-    fn is_ready(&self) -> bool {
-        let info: String = from_redis_value(self.run(&["CLUSTER", "INFO"])).unwrap();
-        info.contains("cluster_state:ok") && info.contains(&format!("cluster_known_nodes:{NODES}"))
-    }
+fn new_node() -> Node {
+    let port = free_port().to_string();
+    Node::with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", &port])
 }
 
 impl Cluster {
     fn new() -> Self {
-        let cluster = Self { nodes: (0..NODES).map(|_| Node::new()).collect() };
+        let cluster = Self { nodes: (0..NODES).map(|_| new_node()).collect() };
         let hosts = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
         let mut create = Command::new("redis-cli");
         let Output { status, stdout, .. } =
             create.args(["--cluster", "create"]).args(hosts).arg("--cluster-yes").output().unwrap();
         assert!(status.success(), "{}", String::from_utf8_lossy(&stdout));
-        let begun = Instant::now();
-        while !cluster.nodes.iter().all(Node::is_ready) {
-            assert!(begun.elapsed() < PATIENCE, "the nodes do not find each other");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the nodes know each other", || cluster.nodes.iter().all(is_ready));
         cluster
     }
 

@@ -1,9 +1,12 @@
-//! Redis servers that belong to a test: in a folder of their own, without a port, dead when the test is.
+//! Redis servers that belong to a test: in a folder of their own, without a port unless others must find them, dead when the
+//! test is.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use ::redis::Client;
 use fimble::store::redis::{Address, Redis, Settings};
@@ -83,18 +86,84 @@ fn start(folder: &tempfile::TempDir, arguments: &[String]) -> Child {
 
 /// Starts a server in a folder and waits until it takes connections.
 pub fn spawn(command: &mut Command, folder: &tempfile::TempDir) -> Child {
-    command.args(["--save", "", "--dir", "."]).current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped());
+    spawn_until(command.args(["--save", "", "--dir", "."]), folder, "eady to accept connections")
+}
+
+/// Starts a process that dies with this one, and waits until it has said something.
+pub fn spawn_until(command: &mut Command, folder: &tempfile::TempDir, saying: &str) -> Child {
+    command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped());
     // SAFETY: `prctl` is a system call and allocates nothing.
     unsafe { command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGKILL).map_err(Into::into)) };
     let mut process = command.spawn().expect("`redis-server` is installed by `scripts/setup tests`");
     let mut said = String::new();
     for line in BufReader::new(process.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
-        if line.contains("eady to accept connections") || line.contains("The server is now ready") {
+        if line.contains(saying) {
             return process;
         }
         said.push_str(&line);
         said.push('\n');
     }
     panic!("the server has ended: {:?}\n{said}", process.wait());
+}
+
+/// A server behind a port of this machine.
+pub struct Node {
+    pub process: Child,
+    pub port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Node {
+    /// One with more arguments.
+    pub fn with(arguments: &[&str]) -> Self {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let mut command = Command::new("redis-server");
+        command.args(["--bind", "127.0.0.1", "--appendonly", "no", "--port", &port.to_string()]).args(arguments);
+        Self { process: spawn(&mut command, &folder), port, _folder: folder }
+    }
+
+    /// A sentinel of one primary, named `main`, which has a new one as soon as it was silent for 300 ms.
+    pub fn sentinel_of(primary: &Self) -> Self {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let settings = format!(
+            "bind 127.0.0.1\nport {port}\nsentinel monitor main 127.0.0.1 {} 1\nsentinel down-after-milliseconds main 300\n\
+             sentinel failover-timeout main 5000\n",
+            primary.port
+        );
+        std::fs::write(folder.path().join("sentinel.conf"), settings).unwrap();
+        let mut command = Command::new("redis-server");
+        command.args(["sentinel.conf", "--sentinel"]);
+        Self { process: spawn_until(&mut command, &folder, "+monitor master"), port, _folder: folder }
+    }
+
+    pub fn run(&self, words: &[&str]) -> ::redis::Value {
+        let mut connection = Client::open(("127.0.0.1", self.port)).unwrap().get_connection().unwrap();
+        ::redis::cmd(words[0]).arg(&words[1..]).query(&mut connection).unwrap()
+    }
+
+    pub fn text(&self, words: &[&str]) -> String {
+        ::redis::from_redis_value(self.run(words)).unwrap()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A port that nobody listened on a moment ago.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Asks until the answer is yes, for 30 s at most.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "not yet so: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
