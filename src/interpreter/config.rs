@@ -20,6 +20,11 @@ pub struct Config {
     /// Rounds after which a zygote is replaced, because its children share its address layout and hash seed.
     /// Default 1,000.
     pub rounds_per_zygote: u64,
+    /// MiB that all programs of a zygote may take together, their scratch folders included. Held by a control group where one
+    /// can be made. Default 4,096.
+    pub zygote_memory_mib: u64,
+    /// Processes and threads of all programs of a zygote together; as above. Default 1,024.
+    pub zygote_tasks: u64,
     /// The user id that the jail drops to when it is started by root; no account should have it. Default 64,023.
     pub uid: u32,
     /// Where rounds keep their scratch files in `reduced` and `none`; `full` mounts its own. Default `/tmp`.
@@ -49,6 +54,8 @@ impl Default for Config {
             limits: Limits::default(),
             python_home: None,
             rounds_per_zygote: 1_000,
+            zygote_memory_mib: 4_096,
+            zygote_tasks: 1_024,
             uid: 64_023,
             scratch_folder: PathBuf::from("/tmp"),
             start_s: 30.0,

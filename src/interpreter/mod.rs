@@ -1,6 +1,7 @@
 //! Runs programs in jailed CPython processes. It does not know what a toolkit, a session or a model is: names that a
 //! program calls are answered by a [`Host`].
 
+mod cgroup;
 mod child;
 mod config;
 mod control;

@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use super::cgroup::{Ceiling, Group};
 use super::config::{Config, Isolation, Level};
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
@@ -77,7 +78,9 @@ impl Zygote {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).map_err(Error::spawn)?;
         let executable = config.executable.clone().unwrap_or_else(|| "/proc/self/exe".into());
-        let (pid, process) = spawn(executable, theirs).await?;
+        let ceiling = (config.isolation != Level::None)
+            .then_some(Ceiling { memory_mib: config.zygote_memory_mib, tasks: config.zygote_tasks });
+        let Spawned { pid, process, in_group } = spawn(executable, theirs, ceiling).await?;
         nix::fcntl::fcntl(&ours, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).map_err(Error::spawn)?;
         // SAFETY: the descriptor is owned by the registration and is never replaced or closed before it.
         let control = Arc::new(unsafe { AsyncFd::register(ours) }.map_err(Error::spawn)?);
@@ -96,7 +99,7 @@ impl Zygote {
             listen(&control).await
         };
         let report = timeout(start_within, opening).await.map_err(|_| Error::spawn("it did not answer in time"))?;
-        let layers = match report.map_err(Error::spawn)? {
+        let mut layers = match report.map_err(Error::spawn)? {
             Some((Report::Ready { layers }, _)) => layers,
             Some((Report::Refused { layer: Some(layer), reason, hint }, _)) => {
                 return Err(Error::Isolation { layer, reason, hint });
@@ -106,6 +109,9 @@ impl Zygote {
             None => return Err(Error::spawn("the zygote ended before it was ready")),
         };
         let reader = tokio::spawn(read_reports(Arc::clone(&control), Arc::clone(&shared))).abort_handle();
+        if in_group {
+            layers.insert(0, "cgroup".to_owned());
+        }
         let isolation = Isolation::of(config.isolation, layers, nix::unistd::geteuid().is_root());
         Ok(Arc::new(Self {
             control,
@@ -262,9 +268,17 @@ fn kill(process: &OwnedFd, signal: i32) {
     };
 }
 
+/// A process that was started and waits for its first message.
+struct Spawned {
+    pid: u32,
+    process: OwnedFd,
+    /// Whether a control group holds it.
+    in_group: bool,
+}
+
 /// Starts the program from a thread that lives as long as it: the kernel ends the zygote when the thread that started it
 /// ends, and a thread of the runtime may end at any time.
-async fn spawn(executable: std::path::PathBuf, control: OwnedFd) -> Result<(u32, OwnedFd), Error> {
+async fn spawn(executable: std::path::PathBuf, control: OwnedFd, ceiling: Option<Ceiling>) -> Result<Spawned, Error> {
     let (started, has_started) = oneshot::channel();
     let body = move || {
         let spawned = Program::new(&executable)
@@ -282,9 +296,14 @@ async fn spawn(executable: std::path::PathBuf, control: OwnedFd) -> Result<(u32,
                 return;
             }
         };
-        let _ =
-            started.send(open_process(process.id()).map(|fd| (process.id(), fd)).map_err(|error| error.to_string()));
+        let pid = process.id();
+        let group = ceiling.and_then(|ceiling| Group::around(pid, ceiling));
+        let spawned = open_process(pid).map(|process| Spawned { pid, process, in_group: group.is_some() });
+        let _ = started.send(spawned.map_err(|error| error.to_string()));
         let _ = process.wait();
+        if let Some(group) = group {
+            group.remove();
+        }
     };
     std::thread::Builder::new().name("fimble-zygote".to_owned()).spawn(body).map_err(Error::spawn)?;
     has_started.await.map_err(Error::spawn)?.map_err(Error::spawn)

@@ -33,7 +33,7 @@ pub fn descendants() -> Vec<u32> {
 }
 
 /// Waits for something that another process does soon.
-async fn until(what: &str, condition: impl Fn() -> bool) {
+pub(super) async fn until(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < Duration::from_secs(10), "{what}: {:?}", descendants());

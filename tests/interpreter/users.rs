@@ -6,6 +6,7 @@ use std::process::Command;
 
 use fimble::interpreter::Error;
 
+use super::life::until;
 use super::*;
 
 const ORDINARY: u32 = 12_345;
@@ -107,6 +108,37 @@ async fn the_active_layers_are_told() {
     let interpreter = Interpreter::start(&Config { isolation: Level::None, ..config() }).await.unwrap();
     assert_eq!(interpreter.isolation().layers, vec!["limits"]);
     assert_eq!(output(&interpreter, "import os\nprint(os.path.exists('/proc/self'))").await, "True\n");
+}
+
+#[tokio::test]
+async fn a_control_group_holds_all_programs_of_a_zygote_together() {
+    let config = Config { zygote_memory_mib: 96, ..config() };
+    let interpreter = Interpreter::start(&config).await.unwrap();
+    let group = || {
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        let groups = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let folders =
+            groups.lines().filter(|line| line.contains(" - cgroup")).map(|line| line.split(' ').nth(4).unwrap());
+        let name = format!("fimble-{}-", std::process::id());
+        let places: Vec<std::path::PathBuf> = folders
+            .flat_map(|folder| own.lines().map(move |line| format!("{folder}{}", line.rsplit(':').next().unwrap())))
+            .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
+            .map(|entry| entry.path())
+            .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&name))
+            .collect();
+        places
+    };
+    // Where none can be made, the layer is not named, and there is none.
+    let is_held = interpreter.isolation().layers.first().is_some_and(|layer| layer == "cgroup");
+    if !is_held {
+        assert_eq!(group(), Vec::<std::path::PathBuf>::new());
+        return;
+    }
+    let greedy = run(&interpreter, "held = bytearray(200 << 20)").await;
+    assert!(matches!(greedy.ending, Ending::Crashed { .. }), "{:?}", greedy.ending);
+    assert_eq!(output(&interpreter, "print(len(bytearray(8 << 20)) >> 20)").await, "8\n");
+    drop(interpreter);
+    until("the group is gone", || group().is_empty()).await;
 }
 
 /// What `fimble doctor` says of the interpreter.

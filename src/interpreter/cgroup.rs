@@ -1,0 +1,187 @@
+//! A control group around each zygote: what all its rounds take together, where the host may make one. It is the outermost
+//! layer, and the only one that nobody has to have: the others hold each round by itself.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// What begins the name of every group, before the host's process id and the zygote's.
+const PREFIX: &str = "fimble-";
+
+/// How long the processes of a killed zygote may take to be gone, and how often that is looked at.
+const GONE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What a group holds its processes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ceiling {
+    /// Memory and scratch together, in MiB.
+    pub memory_mib: u64,
+    /// Processes and threads.
+    pub tasks: u64,
+}
+
+/// A group of this process's making: one folder, or one for each controller in version 1. Removed by [`Group::remove`].
+#[derive(Debug)]
+pub(super) struct Group {
+    folders: Vec<PathBuf>,
+}
+
+impl Group {
+    /// Puts the process, and all that it will start, into a new group. `None` where that is not allowed or not there.
+    pub fn around(pid: u32, ceiling: Ceiling) -> Option<Self> {
+        let places = Places::of(
+            &fs::read_to_string("/proc/self/cgroup").ok()?,
+            &fs::read_to_string("/proc/self/mountinfo").ok()?,
+        );
+        let name = format!("{PREFIX}{}-{pid}", std::process::id());
+        places.unified(&name, pid, ceiling).or_else(|| places.separate(&name, pid, ceiling))
+    }
+
+    /// Removes it once its processes are gone. To be called when they have been killed.
+    pub fn remove(self) {
+        for folder in &self.folders {
+            let mut left = GONE.as_millis() / LOOK.as_millis();
+            while fs::remove_dir(folder).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) && left > 0 {
+                // Version 1 has no event for an empty group.
+                thread::sleep(LOOK);
+                left -= 1;
+            }
+        }
+    }
+}
+
+/// Where this process's own groups are.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Places {
+    /// Version 2.
+    unified: Option<PathBuf>,
+    /// Version 1: the folders of the controllers `memory` and `pids`.
+    memory: Option<PathBuf>,
+    pids: Option<PathBuf>,
+}
+
+impl Places {
+    /// Reads `/proc/self/cgroup` and `/proc/self/mountinfo`, see `cgroups(7)` and `proc_pid_mountinfo(5)`.
+    fn of(own: &str, mounts: &str) -> Self {
+        let mut places = Self::default();
+        for line in own.lines() {
+            let mut fields = line.splitn(3, ':');
+            let (Some(number), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+                continue;
+            };
+            let place = |filesystem, option| mounted(mounts, filesystem, option).map(|at| below(&at, path));
+            if number == "0" {
+                places.unified = place("cgroup2", None);
+            } else if controllers.split(',').any(|one| one == "memory") {
+                places.memory = place("cgroup", Some("memory"));
+            } else if controllers.split(',').any(|one| one == "pids") {
+                places.pids = place("cgroup", Some("pids"));
+            }
+        }
+        places
+    }
+
+    /// A group of version 2: below the own one if that may have groups, which one with processes of its own mostly may not,
+    /// else beside it.
+    fn unified(&self, name: &str, pid: u32, ceiling: Ceiling) -> Option<Group> {
+        let own = self.unified.as_deref()?;
+        let controls = |folder: &&Path| {
+            fs::read_to_string(folder.join("cgroup.subtree_control")).is_ok_and(|names| {
+                ["memory", "pids"].iter().all(|name| names.split_whitespace().any(|one| one == *name))
+            })
+        };
+        let parent = [Some(own), own.parent()].into_iter().flatten().find(controls)?;
+        let files = [
+            ("memory.max", ceiling.memory_mib.saturating_mul(1024 * 1024)),
+            ("pids.max", ceiling.tasks),
+            ("cgroup.procs", u64::from(pid)),
+        ];
+        make(parent, name, &files).map(|folder| Group { folders: vec![folder] })
+    }
+
+    fn separate(&self, name: &str, pid: u32, ceiling: Ceiling) -> Option<Group> {
+        let (memory, pids) = (self.memory.as_deref()?, self.pids.as_deref()?);
+        let pid = ("cgroup.procs", u64::from(pid));
+        let bytes = ceiling.memory_mib.saturating_mul(1024 * 1024);
+        let first = make(memory, name, &[("memory.limit_in_bytes", bytes), pid])?;
+        match make(pids, name, &[("pids.max", ceiling.tasks), pid]) {
+            Some(second) => Some(Group { folders: vec![first, second] }),
+            None => {
+                // Back to where it was; then the group is empty.
+                let _ = fs::write(memory.join(pid.0), pid.1.to_string());
+                let _ = fs::remove_dir(first);
+                None
+            }
+        }
+    }
+}
+
+/// A new folder with the files written in order; nothing is left if one cannot be.
+fn make(parent: &Path, name: &str, files: &[(&str, u64)]) -> Option<PathBuf> {
+    sweep(parent);
+    let folder = parent.join(name);
+    fs::create_dir(&folder).ok()?;
+    let written = files.iter().try_for_each(|(file, value)| fs::write(folder.join(file), value.to_string()));
+    if written.is_err() {
+        let _ = fs::remove_dir(&folder);
+        return None;
+    }
+    Some(folder)
+}
+
+/// Removes groups of hosts that were killed before they could: the kernel refuses where processes are left.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(host) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()) else { continue };
+        if !Path::new("/proc").join(host).exists() {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Where a group file system is mounted: its root within the hierarchy, and the folder.
+fn mounted(mounts: &str, filesystem: &str, option: Option<&str>) -> Option<(String, PathBuf)> {
+    mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let (before, after): (Vec<&str>, Vec<&str>) = (before.split(' ').collect(), after.split(' ').collect());
+        let [_, _, _, root, folder, ..] = before.as_slice() else { return None };
+        let [kind, _, options, ..] = after.as_slice() else { return None };
+        let fits = *kind == filesystem && option.is_none_or(|option| options.split(',').any(|one| one == option));
+        fits.then(|| ((*root).to_owned(), PathBuf::from(folder)))
+    })
+}
+
+/// The folder of a group, whose path counts from the hierarchy's root.
+fn below((root, folder): &(String, PathBuf), path: &str) -> PathBuf {
+    let path = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
+    folder.join(path.trim_start_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_groups_are_found_in_either_version() {
+        let first = Places::of(
+            "8:pids:/\n4:memory,hugetlb:/a/b\n0::/\n",
+            "33 31 0:29 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
+             34 31 0:30 /a /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory,hugetlb\n\
+             35 31 0:31 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 none rw\n",
+        );
+        let expected = Places {
+            unified: Some(PathBuf::from("/sys/fs/cgroup/unified/")),
+            memory: Some(PathBuf::from("/sys/fs/cgroup/memory/b")),
+            pids: Some(PathBuf::from("/sys/fs/cgroup/pids/")),
+        };
+        assert_eq!(first, expected);
+        let second = Places::of("0::/user.slice/x.scope\n", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        let expected = PathBuf::from("/sys/fs/cgroup/user.slice/x.scope");
+        assert_eq!(second, Places { unified: Some(expected), ..Places::default() });
+        assert_eq!(Places::of("nonsense", "nonsense"), Places::default());
+    }
+}
