@@ -127,6 +127,47 @@ fn the_last_session_s_variables_and_functions_are_there_in_the_next_run() {
 }
 
 #[test]
+fn a_session_tells_what_its_variables_were_and_what_wrote_them() {
+    let home = Home::new();
+    std::fs::write(home.path().join("a.txt"), "one\n").unwrap();
+    let first = "limit = 3\nread = await files_toolkit.read(\n    path='a.txt',\n)\ntext = read.text\n";
+    assert_eq!(home.output(&["run", "-"], first).status.code(), Some(0));
+    let list = stdout(&home.output(&["sessions", "list"], ""));
+    let id = list.split_whitespace().next().unwrap();
+    let second = home.output(&["run", "-", "--session", id], "limit += 1\ndel text\nshort = read.text[:1]\n");
+    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
+    let ask = |arguments: &[&str]| described(&home.output(&[&["sessions"], arguments].concat(), ""));
+
+    let names = |said: &str| said.lines().map(|line| line.split(':').next().unwrap().to_owned()).collect::<Vec<_>>();
+    let then = ask(&["vars", id, "--at", "1"]);
+    assert_eq!((then.0, names(&then.1)), (Some(0), ["limit", "read", "text"].map(String::from).to_vec()));
+    assert_eq!(names(&ask(&["vars", id]).1), ["limit", "read", "short"]);
+
+    let changed = "- limit: int = 3  (round 1, 1 bytes)\n+ limit: int = 4  (round 2, 1 bytes)\n\
+                   + short: str = 'o'  (round 2, 3 bytes)\n- text: str = 'one\\n'  (round 1, 7 bytes)\n";
+    assert_eq!(ask(&["diff", id, "1", "2"]), (Some(0), changed.to_owned(), String::new()));
+    assert_eq!(ask(&["diff", id, "2", "2"]).1, "");
+
+    let (code, blamed, _) = ask(&["blame", id, "read"]);
+    assert_eq!(code, Some(0));
+    let lines: Vec<&str> = blamed.lines().collect();
+    assert!(lines[0].starts_with("read: dict = {") && lines[1].starts_with("round 1  20"), "{blamed}");
+    let source = ["line 2:", "    read = await files_toolkit.read(", "        path='a.txt',", "    )"];
+    assert_eq!(lines[3..7], source, "{blamed}");
+    assert!(lines[7].starts_with("call files_toolkit.read(path=\"a.txt\"") && lines.len() == 8, "{blamed}");
+    assert!(ask(&["blame", id, "limit", "--at", "1"]).1.contains("line 1:\n    limit = 3\n"));
+
+    let missing = format!(
+        "error: there is no variable `text` after round 2\n\nhint: `fimble sessions vars {id} --at 2` lists those there were\n"
+    );
+    assert_eq!(ask(&["blame", id, "text"]), (Some(2), String::new(), missing));
+    let beyond = format!(
+        "error: there is no round 3\n\nhint: the session has 2 rounds; `fimble sessions show {id}` lists them\n"
+    );
+    assert_eq!(ask(&["diff", id, "1", "3"]), (Some(2), String::new(), beyond));
+}
+
+#[test]
 fn an_unknown_session_is_refused_with_a_hint() {
     let output = Home::new().output(&["run", "-", "--session", "nope"], "1\n");
     let expected = "error: there is no session `nope`\n\nhint: `fimble sessions list` shows the sessions there are\n";

@@ -8,9 +8,9 @@ use clap::Subcommand;
 use super::show::{clip, milliseconds};
 use super::{Failure, open};
 use crate::config::Config;
-use crate::record::{Outcome, Round, Variable};
+use crate::record::{CallStatus, Outcome, Round, Variable};
 use crate::segment::SegmentKind;
-use crate::session::Session;
+use crate::session::{Change, Origin, Session};
 use crate::store::Store;
 
 /// Sessions that a list shows.
@@ -30,6 +30,28 @@ pub(super) enum Sessions {
     Vars {
         /// The session's id.
         id: String,
+        /// As they were after this round.
+        #[arg(long, value_name = "ROUND")]
+        at: Option<u64>,
+    },
+    /// What became of the variables between two rounds.
+    Diff {
+        /// The session's id.
+        id: String,
+        /// The round before; 0 is the beginning.
+        from: u64,
+        /// The round after.
+        to: u64,
+    },
+    /// Which round, statement and calls a variable came from.
+    Blame {
+        /// The session's id.
+        id: String,
+        /// The variable's name.
+        variable: String,
+        /// As it was after this round.
+        #[arg(long, value_name = "ROUND")]
+        at: Option<u64>,
     },
     /// Remove one with all that belongs to it.
     Delete {
@@ -44,8 +66,24 @@ impl Sessions {
         match self {
             Sessions::List => list(store.as_ref()).await?,
             Sessions::Show { id } => show(&open::session(&config, store, Some(&id)).await?).await?,
-            Sessions::Vars { id } => {
-                print_variables(open::session(&config, store, Some(&id)).await?.variables().values())
+            Sessions::Vars { id, at } => {
+                let session = open::session(&config, store, Some(&id)).await?;
+                let round = within(&session, at)?;
+                print_variables(session.variables_at(round).await?.iter());
+            }
+            Sessions::Diff { id, from, to } => {
+                let session = open::session(&config, store, Some(&id)).await?;
+                let (from, to) = (within(&session, Some(from))?, within(&session, Some(to))?);
+                print_changes(&session.changes(from, to).await?);
+            }
+            Sessions::Blame { id, variable, at } => {
+                let session = open::session(&config, store, Some(&id)).await?;
+                let round = within(&session, at)?;
+                let origin = session.origin(&variable, round).await?;
+                print_origin(&origin.ok_or_else(|| {
+                    Failure::usage(format!("there is no variable `{variable}` after round {round}"))
+                        .with_hint(format!("`fimble sessions vars {id} --at {round}` lists those there were"))
+                })?);
             }
             Sessions::Delete { id } => {
                 // Opening it first refuses unknown ids and other users' sessions.
@@ -82,6 +120,58 @@ async fn show(session: &Session) -> Result<(), Failure> {
     out!("");
     print_rounds(&session.rounds(0).await?);
     Ok(())
+}
+
+/// The round that was asked for, or the last one.
+fn within(session: &Session, round: Option<u64>) -> Result<u64, Failure> {
+    let (last, id) = (session.record().rounds, &session.record().id);
+    match round {
+        Some(round) if round > last => Err(Failure::usage(format!("there is no round {round}"))
+            .with_hint(format!("the session has {last} rounds; `fimble sessions show {id}` lists them"))),
+        round => Ok(round.unwrap_or(last)),
+    }
+}
+
+/// One line a change on standard output, two for a changed content.
+fn print_changes(changes: &[Change]) {
+    let line = |mark: &str, variable: &Variable| {
+        let preview = clip(&variable.preview, 60);
+        out!(
+            "{mark} {}: {} = {preview}  (round {}, {} bytes)",
+            variable.name,
+            variable.type_name,
+            variable.round,
+            variable.size
+        );
+    };
+    for change in changes {
+        match change {
+            Change::Added(variable) => line("+", variable),
+            Change::Removed(variable) => line("-", variable),
+            Change::Changed(both) => {
+                line("-", &both.0);
+                line("+", &both.1);
+            }
+        }
+    }
+}
+
+fn print_origin(Origin { variable, round, statement, calls }: &Origin) {
+    print_variables([variable].into_iter());
+    out!("round {}  {}", round.number, round.started_at.strftime("%Y-%m-%d %H:%M:%S"));
+    out!("goal: {}", clip(&round.goal, 100));
+    if !statement.is_empty() {
+        out!("line {}:\n    {}", variable.line, statement.replace('\n', "\n    "));
+    }
+    for call in calls {
+        let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let end = match &call.status {
+            CallStatus::Requested => "no answer".to_owned(),
+            CallStatus::Done { result } => clip(&result.to_string(), 60),
+            CallStatus::Failed { error } => format!("failed: {}", clip(&error.message, 60)),
+        };
+        out!("call {}.{}({})  {end}", call.toolkit, call.operation, clip(&arguments.join(", "), 60));
+    }
 }
 
 /// One line a variable on standard output.

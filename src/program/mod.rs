@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 pub use scaffold::{Failed, HOLE_INDENT, Scaffold, ScaffoldInput};
 pub use splice::{from_file, splice};
-pub use statements::statements;
+pub use statements::{statement_at, statements};
 pub use stream::{hole_end, is_complete};
 
 use crate::record::Variable;

@@ -5,6 +5,7 @@
 
 mod carry;
 mod emitter;
+mod history;
 mod journal;
 mod limits;
 mod statistics;
@@ -17,6 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use uuid::Uuid;
 
 pub use emitter::Emitter;
+pub use history::{Change, Origin};
 pub use journal::{Journal, call_key};
 pub use limits::{Config, written_variable};
 pub use statistics::{OperationStatistics, call_statistics};

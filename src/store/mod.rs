@@ -60,6 +60,8 @@ pub trait Store: Send + Sync {
     async fn calls(&self, session: &str, round: u64) -> Result<Vec<CallRecord>, StoreError>;
     /// The variables of a session as of its last round, by name.
     async fn variables(&self, session: &str) -> Result<Vec<Variable>, StoreError>;
+    /// The variables of a session as of the end of that round, by name; after its last round they are those of now.
+    async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError>;
     /// The contents of some of the session's variables, in the order of `names`; names that are not there are absent
     /// from the answer.
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError>;

@@ -279,6 +279,10 @@ impl Store for Redis {
         read::variables(&self.read(&scripts::VARIABLES, session, &[]).await?)
     }
 
+    async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError> {
+        read::variables(&self.read(&scripts::VARIABLES_AT, session, &[round.to_string()]).await?)
+    }
+
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError> {
         let answer = self.read(&scripts::CONTENTS, session, names).await?;
         if answer.parts.iter().flatten().map(Vec::len).sum::<usize>() > HEAVY {

@@ -152,6 +152,11 @@ impl Store for Sqlite {
         self.reader.read(move |connection| read::variables(connection, &session)).await
     }
 
+    async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError> {
+        let session = session.to_owned();
+        self.reader.read(move |connection| read::variables_at(connection, &session, round)).await
+    }
+
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError> {
         let (session, names) = (session.to_owned(), names.to_vec());
         self.reader.read(move |connection| read::contents(connection, &session, &names)).await

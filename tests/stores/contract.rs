@@ -304,6 +304,15 @@ pub async fn variables_are_those_of_the_last_round_that_changed_them(place: &imp
         };
         assert_eq!(everything(place, "s").await.contents, expected, "after round {number}");
     }
+    let store = place.open().await;
+    let mut history = vec![];
+    for round in [0, 1, 2, 3, 4, 9, u64::MAX] {
+        let variables = store.variables_at("s", round).await.unwrap();
+        let names: Vec<String> = variables.iter().map(|one| format!("{}{}", one.name, one.round)).collect();
+        history.push(names.join(" "));
+    }
+    assert_eq!(history, ["", "a1 b1 c1", "a2 c1", "a2 b3", "a4", "a4", "a4"]);
+    assert_eq!(store.variables_at("nobody", 1).await.unwrap(), []);
     let asked = ["c", "a", "nothing", "a"].map(String::from);
     assert_eq!(place.open().await.contents("s", &asked).await.unwrap(), [written("a", 4, "1"), written("a", 4, "1")]);
 }

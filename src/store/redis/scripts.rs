@@ -55,6 +55,8 @@ scripts! {
     CALLS: READ, include_str!("scripts/calls.lua");
     /// The variables there are now.
     VARIABLES: READ, include_str!("scripts/variables.lua");
+    /// The variables there were after a round.
+    VARIABLES_AT: READ, include_str!("scripts/variables_at.lua");
     /// Some variables with their contents.
     CONTENTS: READ, include_str!("scripts/contents.lua");
 }

@@ -69,6 +69,18 @@ pub fn variables(connection: &Connection, session: &str) -> Result<Vec<Variable>
     all("variable", connection, &sql, [session], rows::variable)
 }
 
+/// The variables there were after a round, by name.
+pub fn variables_at(connection: &Connection, session: &str, round: u64) -> Result<Vec<Variable>, StoreError> {
+    let sql = format!(
+        "SELECT {VARIABLE} FROM versions AS version
+         WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND hash IS NOT NULL AND round = (
+             SELECT max(round) FROM versions
+             WHERE session = version.session AND name = version.name AND round <= ?2)
+         ORDER BY name"
+    );
+    all("variable", connection, &sql, (session, bound(round)), rows::variable)
+}
+
 /// Some of the variables there are now, with their contents.
 pub fn contents(connection: &Connection, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError> {
     let what = "variable";
