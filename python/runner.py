@@ -40,6 +40,8 @@ _VALUE = 4_000
 _ROOM = 256 * 1024
 # Bytes that are given back when a program has used up its memory, so that its end can be told. They are never touched.
 _RESERVE = 8 * 1024 * 1024
+# A program that comes within so many milliseconds was waited for.
+_SOON = 2
 
 
 def warming():
@@ -75,19 +77,18 @@ def late(name):
     return sys.modules[full]
 
 
-def main(descriptor, ahead=True):
-    """Plays one round over the socket and returns the exit code: 0 after a whole final frame.
-
-    `ahead` says that nobody waits for it yet: it plays one to nobody first, so that the real one finds all pages its own."""
+def main(descriptor):
+    """Plays one round over the socket and ends the process with 0; returns another exit code if it cannot."""
     guard = limits.Guard()
     channel = wire.Channel(descriptor, guard)
     guard.too_late = lambda: channel.send(wire.STOPPING, {})
     guard.listen()
-    if ahead:
-        rehearse()
     round = Round(channel, guard)
     try:
         channel.send(wire.READY, {})
+        if not channel.readable(_SOON):
+            # Nobody waits for it yet: it plays one to nobody, so that the real one finds all pages its own.
+            rehearse()
         kind, run = channel.receive()
         if kind != wire.RUN or run.get("version") != wire.VERSION:
             return 2

@@ -152,12 +152,12 @@ class Channel:
         """Ends the process, without undoing anything: all is said. Nothing can be sent after the last frame."""
         _exit(0)
 
-    def readable(self):
-        """True if a read would not block."""
+    def readable(self, milliseconds=0):
+        """True if a read would not block, at once or within that time."""
         if self._poll is None:
             self._poll = select.poll()
             self._poll.register(self.descriptor, select.POLLIN)
-        return bool(self._poll.poll(0))
+        return bool(self._poll.poll(milliseconds))
 
     def pull(self):
         """Reads once, blocking until there are bytes, and returns the whole frames there are: `(kind, body)`."""

@@ -37,12 +37,12 @@ struct Tools {
 }
 
 impl Tools {
-    fn new() -> Self {
+    fn new(copies: usize) -> Self {
         let text = "x".repeat(960);
         let big = (0..1_000).map(|id| json!({"id": id, "name": format!("item {id}"), "text": text, "ok": true}));
         let dense = (0..25_000).map(|id| json!({"id": id, "part": f64::from(id) / 8.0, "ok": id % 2 == 0}));
-        let copies = |value: Value| Mutex::new(vec![value; LARGE_RESULTS]);
-        Self { big: copies(big.collect()), dense: copies(dense.collect()) }
+        let all = |value: Value| Mutex::new(vec![value; copies]);
+        Self { big: all(big.collect()), dense: all(dense.collect()) }
     }
 }
 
@@ -76,7 +76,7 @@ fn main() -> Outcome<()> {
     }
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
         let interpreter = Interpreter::start(&Config::default()).await?;
-        let bench = Bench { interpreter, tools: Arc::new(Tools::new()) };
+        let bench = Bench { interpreter, tools: Arc::new(Tools::new(if once { 0 } else { LARGE_RESULTS })) };
         if once {
             println!("{}", bench.run("print(1 + 1)", Vec::new(), 60.0).await?.output.trim());
             return Ok(());

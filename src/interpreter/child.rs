@@ -22,18 +22,16 @@ pub(super) struct Confinement {
 /// The descriptor of the round's socket in every child.
 const SOCKET: RawFd = 3;
 
-/// Closes the jail and runs. With `ahead` it plays a round to nobody first, so that the real one finds all pages its own.
-/// Never returns to the zygote's code.
+/// Closes the jail and runs. Never returns to the zygote's code.
 pub(super) fn live(
     confinement: &Confinement,
     readable: &[PathBuf],
     scratch: &Path,
     bounds: &Bounds,
-    ahead: bool,
     socket: &OwnedFd,
 ) -> ! {
     let code = match take_descriptors(socket).and_then(|()| close(confinement, readable, scratch, bounds)) {
-        Ok(()) => python::run(SOCKET, ahead),
+        Ok(()) => python::run(SOCKET),
         Err(reason) => {
             say_unjailed(&reason);
             1

@@ -26,8 +26,6 @@ pub(super) enum Command {
         round: u64,
         /// What the kernel holds the child to.
         bounds: Bounds,
-        /// Nobody waits for it yet: it may take its time to be quick later.
-        ahead: bool,
     },
 }
 

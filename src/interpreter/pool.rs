@@ -40,7 +40,7 @@ struct State {
 struct Spare {
     bounds: Bounds,
     zygote: Arc<Zygote>,
-    /// It was forked from a warm zygote and has touched its pages.
+    /// It was forked from a warm zygote.
     warm: bool,
     child: JoinHandle<Result<Child, Error>>,
 }
@@ -48,7 +48,7 @@ struct Spare {
 impl Spare {
     fn fork(zygote: &Arc<Zygote>, bounds: Bounds, warm: bool) -> Self {
         let forking = Arc::clone(zygote);
-        let child = tokio::spawn(async move { forking.fork(bounds, warm).await });
+        let child = tokio::spawn(async move { forking.fork(bounds).await });
         Self { bounds, zygote: Arc::clone(zygote), warm, child }
     }
 }
@@ -156,7 +156,7 @@ impl Inner {
             {
                 return Ok(child);
             }
-            match zygote.fork(bounds, false).await {
+            match zygote.fork(bounds).await {
                 Ok(child) => return Ok(child),
                 Err(error) if attempt > 0 || !zygote.is_dead() => return Err(error),
                 Err(_) => {}

@@ -112,11 +112,10 @@ pub(super) fn fork() -> std::io::Result<Forked> {
     }
 }
 
-/// Speaks frames over `socket` until the final one. With `ahead`, nobody waits for the first one yet. Answers the process's
-/// exit code.
-pub(super) fn run(socket: RawFd, ahead: bool) -> i32 {
+/// Speaks frames over `socket` until the final one. Answers the process's exit code.
+pub(super) fn run(socket: RawFd) -> i32 {
     Python::attach(|python| {
-        let code = python.import("_fimble.runner").and_then(|runner| runner.call_method1("main", (socket, ahead)));
+        let code = python.import("_fimble.runner").and_then(|runner| runner.call_method1("main", (socket,)));
         code.and_then(|code| code.extract()).unwrap_or(1)
     })
 }

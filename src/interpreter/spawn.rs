@@ -166,15 +166,14 @@ impl Zygote {
         async move { warm.wait_for(|warm| *warm).await.is_ok_and(|warm| *warm) }
     }
 
-    /// Forks a child and waits until it is locked in. One that is forked `ahead` of its round takes longer, and is quicker
-    /// then.
-    pub async fn fork(self: &Arc<Self>, bounds: Bounds, ahead: bool) -> Result<Child, Error> {
-        timeout(self.start_within, self.fork_now(bounds, ahead))
+    /// Forks a child and waits until it is locked in.
+    pub async fn fork(self: &Arc<Self>, bounds: Bounds) -> Result<Child, Error> {
+        timeout(self.start_within, self.fork_now(bounds))
             .await
             .map_err(|_| Error::spawn("a child was not ready in time"))?
     }
 
-    async fn fork_now(self: &Arc<Self>, bounds: Bounds, ahead: bool) -> Result<Child, Error> {
+    async fn fork_now(self: &Arc<Self>, bounds: Bounds) -> Result<Child, Error> {
         let round = self.rounds.fetch_add(1, Ordering::Relaxed);
         let (ours, theirs) = StdStream::pair().map_err(Error::spawn)?;
         ours.set_nonblocking(true).map_err(Error::spawn)?;
@@ -185,7 +184,7 @@ impl Zygote {
         if self.is_dead() {
             self.shared.waiting().remove(&round);
         }
-        let told = tell(&self.control, &Command::Fork { round, bounds, ahead }, Some(theirs.into())).await;
+        let told = tell(&self.control, &Command::Fork { round, bounds }, Some(theirs.into())).await;
         if let Err(error) = told {
             // Known before the reader of its reports knows.
             self.shared.dead.store(true, Ordering::Release);

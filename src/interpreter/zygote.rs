@@ -264,8 +264,8 @@ impl Zygote {
         }
         if ready.first() == Some(&true) {
             return match receive::<Command>(control.as_fd())? {
-                Some((Command::Fork { round, bounds, ahead }, Some(socket))) => {
-                    match self.fork(round, &bounds, ahead, socket) {
+                Some((Command::Fork { round, bounds }, Some(socket))) => {
+                    match self.fork(round, &bounds, socket) {
                         Ok(()) => {
                             let pidfd = self.children.last().map(|child| child.pidfd.as_fd());
                             send(control.as_fd(), &Report::Forked { round }, pidfd)?;
@@ -291,13 +291,11 @@ impl Zygote {
         Ok(())
     }
 
-    fn fork(&mut self, round: u64, bounds: &Bounds, ahead: bool, socket: OwnedFd) -> io::Result<()> {
+    fn fork(&mut self, round: u64, bounds: &Bounds, socket: OwnedFd) -> io::Result<()> {
         self.has_forked = true;
         let scratch = Scratch::make(&self.folders, round, bounds.scratch_mib)?;
         let forked = match python::fork() {
-            Ok(Forked::Child) => {
-                child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, ahead, &socket)
-            }
+            Ok(Forked::Child) => child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, &socket),
             Ok(Forked::Parent(pid)) => Ok(pid),
             Err(error) => Err(error),
         };
