@@ -168,8 +168,10 @@ fn wrong_ending(attack: &Attack<'_>, finished: &Finished, spares: bool) -> Optio
         Ending::Crashed { message } => ("crashed", message.clone()),
         Ending::Cancelled => ("cancelled", String::new()),
     };
+    // What CPython says of a thread that a limit ended before it had begun is no mistake of the script.
+    let said = finished.output.split("Exception ignored in").next().unwrap_or_default();
     if let Some(mistake) = MISTAKES.iter().find(|mistake| {
-        finished.output.lines().any(|line| line.strip_prefix(**mistake).is_some_and(|rest| rest.starts_with(": ")))
+        said.lines().any(|line| line.strip_prefix(**mistake).is_some_and(|rest| rest.starts_with(": ")))
     }) {
         return Some(format!("it is no program: {mistake}\n{}", finished.output));
     }
