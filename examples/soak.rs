@@ -92,9 +92,9 @@ pub async fn soak(config: Config, rounds: u64, seed: u64) -> Result<String, Fail
     // What is made once is made by then.
     let warm = rounds / 10;
     run_many(&interpreter, 0..warm, seed, &counts).await?;
-    let before = settled(&interpreter, scratch.path(), None).await?;
+    let before = settled(&interpreter, &config, scratch.path(), None).await?;
     run_many(&interpreter, warm..rounds, seed, &counts).await?;
-    let after = settled(&interpreter, scratch.path(), Some(&before)).await?;
+    let after = settled(&interpreter, &config, scratch.path(), Some(&before)).await?;
     let grown = [
         ("descriptors", after.descriptors > before.descriptors),
         ("processes", after.processes > before.processes),
@@ -231,7 +231,12 @@ fn zygote_place(interpreter: &Interpreter) -> usize {
 }
 
 /// What is held when nothing runs. It waits until it is no more than `before`, or for 20 seconds.
-async fn settled(interpreter: &Interpreter, scratch: &Path, before: Option<&Held>) -> Result<Held, Failed> {
+async fn settled(
+    interpreter: &Interpreter,
+    config: &Config,
+    scratch: &Path,
+    before: Option<&Held>,
+) -> Result<Held, Failed> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         // One that surely was not disturbed, so that there is a zygote and a spare.
@@ -251,6 +256,8 @@ async fn settled(interpreter: &Interpreter, scratch: &Path, before: Option<&Held
         if Instant::now() > deadline || enough && now.processes <= 3 {
             return Ok(now);
         }
+        // Without mounts, what a killed zygote leaves goes when the next one starts, and that may have been too early.
+        drop(Interpreter::start(config).await?);
     }
 }
 
