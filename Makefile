@@ -2,7 +2,7 @@
 # make test         all tests, the fast ones first
 # make eval         the evaluation tasks with the local model (long);  make eval EVAL="--encoding chat --task last-commit"
 # make bench        what is measured;  make bench PEERS=FOLDER  with a peers' benchmark beside it;  STORE=redis://… for that store
-# make soak         20,000 rounds with random kills (a quarter of an hour);  make soak SOAK="2000 reduced" for less
+# make soak         20,000 rounds with random kills (some minutes);  make soak SOAK="2000 reduced" for less
 # make fuzz         each fuzz target for FUZZ_SECONDS (60);  make fuzz FUZZ=done FUZZ_SECONDS=600
 # make setup        only what the others would install
 # make install      the release build into ~/.cargo/bin

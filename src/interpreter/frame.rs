@@ -27,8 +27,7 @@ pub const CALL: u8 = 19;
 pub const CANCEL: u8 = 20;
 /// Child to host: the end. `{ending, written, removed, not_carried, statements_done, statements}`.
 pub const DONE: u8 = 21;
-
-/// Child to host: a limit has ended the program, and the last words are being made. `{}`.
-pub const STOPPING: u8 = 23;
 /// Child to host, in place of [`READY`]: the jail could not be closed. `{reason}`.
 pub const UNJAILED: u8 = 22;
+/// Child to host: a limit has ended the program, and the last words are being made. `{}`.
+pub const STOPPING: u8 = 23;
