@@ -120,13 +120,14 @@ async fn answer(interpreter: &Interpreter, tools: &Arc<dyn Host>, request: &Requ
         variables: variables.iter().map(carried).collect(),
         proxies: vec!["tools".to_owned()],
         limits,
+        repeat: None,
     };
     let finished = interpreter.run(run, Arc::clone(tools), CancellationToken::new()).await?;
     let failure = match finished.ending {
         Ending::Returned { .. } => None,
         Ending::Raised { traceback, exception, .. } => Some((exception, traceback)),
         Ending::Limit { limit, message } => Some((limit.to_owned(), message)),
-        Ending::Crashed { message } => Some(("crashed".to_owned(), message)),
+        Ending::Crashed { message } | Ending::Lost { message } => Some(("crashed".to_owned(), message)),
         Ending::Cancelled => Some(("cancelled".to_owned(), String::new())),
     };
     for name in &finished.removed {

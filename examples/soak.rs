@@ -173,6 +173,7 @@ async fn one(interpreter: &Interpreter, chance: u64, counts: &Counts) {
         variables: Vec::new(),
         proxies: vec!["demo".to_owned()],
         limits,
+        repeat: None,
     };
     let within = Duration::from_micros(random(chance) % 20_000);
     match chance % 100 {
@@ -218,7 +219,7 @@ async fn one(interpreter: &Interpreter, chance: u64, counts: &Counts) {
             Ending::Returned { .. } => &counts.returned,
             Ending::Raised { .. } => &counts.raised,
             Ending::Limit { .. } => &counts.limit,
-            Ending::Crashed { .. } => &counts.crashed,
+            Ending::Crashed { .. } | Ending::Lost { .. } => &counts.crashed,
             Ending::Cancelled => &counts.cancelled,
         },
     };
@@ -246,6 +247,7 @@ async fn settled(
             variables: Vec::new(),
             proxies: Vec::new(),
             limits: Limits::default(),
+            repeat: None,
         };
         interpreter.run(run, Arc::new(Answers), CancellationToken::new()).await?;
         tokio::time::sleep(Duration::from_millis(300)).await;

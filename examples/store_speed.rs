@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fimble::event::{Custom, EventKind};
 use fimble::interpreter::Captured;
-use fimble::record::{CallRecord, CallStatus, Outcome, Round, Site, VariableKind};
+use fimble::record::{CallRecord, CallStatus, Outcome, Readings, Round, Site, VariableKind};
 use fimble::segment::SegmentKind;
 use fimble::session::{Session, written_variable};
 use fimble::store::redis::{Address, Redis, Settings, is_address};
@@ -106,6 +106,7 @@ async fn persist_round(session: &mut Session, measured: &Measured, times: &mut T
         let site = Site { line: ordinal, column: 4 };
         let mut call = CallRecord {
             key: journal.key(site, 0, "git_toolkit", "log", &Map::new()),
+            number: u64::from(ordinal) + 1,
             site,
             ordinal: 0,
             toolkit: "git_toolkit".into(),
@@ -115,6 +116,7 @@ async fn persist_round(session: &mut Session, measured: &Measured, times: &mut T
             status: CallStatus::Requested,
             requested_at: Timestamp::now(),
             done_at: None,
+            readings: Readings::default(),
         };
         journal.request(&call).await?;
         call.status = CallStatus::Done { result: "a line of a log\n".repeat(20).into() };

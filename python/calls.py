@@ -61,6 +61,8 @@ class Calls:
         self._reading = threading.Lock()
         self._followers = []
         self._watching = None
+        # What the clocks said since the last call, see `repeat`.
+        self.readings = lambda: None
 
     def make(self, target, method, positional, keyword):
         """Sends a call and returns its `Reply`. Raises TypeError for an argument that has no JSON form."""
@@ -79,6 +81,9 @@ class Calls:
                 number, ordinal = self._count + 1, self._ordinals.get(site, 0)
                 message.update(id=number, line=site[0], column=site[1], ordinal=ordinal)
                 body = wire.to_bytes(wire.dumps(message))
+            readings = self.readings()
+            if readings is not None:
+                body = body[:-1] + b',"readings":' + wire.to_bytes(wire.dumps(readings)) + b"}"
             reply = Reply(number, target, method, site)
             self._count = number
             self._open[number] = self._unused[number] = reply

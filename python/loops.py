@@ -10,6 +10,7 @@ import contextvars
 import types
 
 from _fimble.pending import Pending
+from _fimble.repeat import monotonic
 from _fimble.statements import COROUTINE, Driver
 
 _get_running, _set_running = asyncio._get_running_loop, asyncio._set_running_loop
@@ -33,6 +34,9 @@ def _standing_still():
 
 class Loop(asyncio.SelectorEventLoop):
     """An event loop that a program makes."""
+
+    def time(self):
+        return monotonic()
 
     def run_forever(self):
         with _standing_still():

@@ -18,10 +18,11 @@ from _fimble.carriable import Names
 from _fimble.definitions import Definitions
 from _fimble.namespace import RECURSION, begin, import_named, program_builtins, restore
 from _fimble.output import Input, Output
+from _fimble.repeat import Repeat
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "carriable", "codec", "decoding", "preview", "output", "pending",
-    "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "statements", "tracebacks", "capture", "runner",
+    "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "statements", "tracebacks", "capture", "repeat", "runner",
 )  # fmt: skip
 # Loaded at their first use, by `late`. The host leaves their code in `LATE_CODE`.
 LATE = ("loops",)
@@ -148,6 +149,10 @@ class Round:
             self._sources.add(self._file_name, run["source"])
             texts = [run["source"], *(one["content"] for one in run["variables"] if one["kind"] != "value")]
             import_named(self._builtins, texts)
+            if run.get("seed"):
+                repeat = Repeat(run["seed"], run["readings"])
+                repeat.begin()
+                self._calls.readings = repeat.take
             self._restored = restore(run["variables"], self._names, self._sources, self._namespace)
             self._statements = statements.parse(run["source"], self._file_name)
             with_loop = any("asyncio" in text for text in texts)

@@ -225,6 +225,7 @@ impl Config {
             ("interpreter.start_s", self.interpreter.start_s),
             ("gate.call_timeout_s", self.gate.call_timeout_s),
             ("gate.sleep_s", self.gate.sleep_s),
+            ("gate.grace_s", self.gate.grace_s),
             ("llm.timeouts.connect_s", self.llm.timeouts.connect_s),
             ("llm.timeouts.first_token_s", self.llm.timeouts.first_token_s),
             ("llm.timeouts.idle_s", self.llm.timeouts.idle_s),
@@ -236,15 +237,20 @@ impl Config {
                 message: format!("{seconds} is out of range\n\nhint: give 1 to {MOST_KEPT}, or leave it out"),
             });
         }
-        match seconds.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= 86_400.0)) {
+        match seconds.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= MOST_SECONDS)) {
             None => Ok(()),
             Some((name, value)) => Err(ConfigError {
                 origin: name.to_owned(),
-                message: format!("{value} is no number of seconds\n\nhint: give more than 0 and at most 86400"),
+                message: format!(
+                    "{value} is no number of seconds\n\nhint: give more than 0 and at most {MOST_SECONDS}"
+                ),
             }),
         }
     }
 }
+
+/// The most seconds that a setting can have: 31 days.
+const MOST_SECONDS: f64 = 2_678_400.0;
 
 fn read_file(file: &Path) -> Result<Option<Table>, ConfigError> {
     let failed = |message: String| ConfigError { origin: file.display().to_string(), message };

@@ -28,6 +28,8 @@ pub struct SessionRecord {
     pub segments: u64,
     /// The number of the last event; 0 before the first.
     pub events: u64,
+    /// What whoever makes the turns must know to go on with the one under way; `None` between turns.
+    pub turn: Option<Value>,
 }
 
 /// What a session is doing.
@@ -81,6 +83,9 @@ pub struct Round {
     pub ended_at: Option<Timestamp>,
     /// Wall, CPU, memory and tokens.
     pub usage: RoundUsage,
+    /// What its random numbers come from, in hexadecimal; empty for a round that cannot be run again.
+    #[serde(default)]
+    pub seed: String,
 }
 
 /// How a round ended.
@@ -101,14 +106,14 @@ pub enum Outcome {
     },
     /// It waits for something that may take long.
     Suspended {
-        /// What it waits for: `approval`, `question`, `task` or `sleep`.
+        /// What it waits for: `approval`, `question`, `doubt` (whether a call that was cut off is to be made again) or `sleep`.
         on: String,
         /// The key of the call that waits.
         call: String,
     },
     /// A limit or a crash ended it; nothing was carried.
     Stopped {
-        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `killed`, `protocol`.
+        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `killed`, `diverged`, `abandoned`.
         limit: String,
         /// The sentence for the model.
         message: String,
@@ -135,6 +140,9 @@ pub struct RoundUsage {
 pub struct CallRecord {
     /// `hash(session, round, site, ordinal, operation, arguments)`; the idempotency key.
     pub key: String,
+    /// Its number among the calls of the round, in the order in which the program made them, from 1.
+    #[serde(default)]
+    pub number: u64,
     /// Where in the hole the call stands.
     pub site: Site,
     /// How many calls the same site made before, in this round.
@@ -153,6 +161,38 @@ pub struct CallRecord {
     pub requested_at: Timestamp,
     /// When it was journaled as done.
     pub done_at: Option<Timestamp>,
+    /// What clocks said to the program since its last call.
+    #[serde(default, skip_serializing_if = "Readings::is_empty")]
+    pub readings: Readings,
+}
+
+/// What clocks said to a program, in nanoseconds and in the order in which it asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Readings {
+    /// The time of day, since 1970-01-01 UTC.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wall: Vec<i64>,
+    /// `time.monotonic`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steady: Vec<i64>,
+    /// `time.perf_counter`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counter: Vec<i64>,
+}
+
+impl Readings {
+    /// True if no clock was read.
+    pub fn is_empty(&self) -> bool {
+        self.wall.is_empty() && self.steady.is_empty() && self.counter.is_empty()
+    }
+
+    /// Adds those that came after these.
+    pub fn extend(&mut self, later: &Self) {
+        self.wall.extend(&later.wall);
+        self.steady.extend(&later.steady);
+        self.counter.extend(&later.counter);
+    }
 }
 
 /// A place in the hole.
@@ -168,6 +208,10 @@ pub struct Site {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum CallStatus {
+    /// It waits for a person's approval; the toolkit has not acted.
+    Waiting,
+    /// A person approved it; the toolkit has not acted yet.
+    Approved,
     /// The toolkit may or may not have acted.
     Requested,
     /// It answered.

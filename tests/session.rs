@@ -11,7 +11,7 @@ use std::sync::Arc;
 use fimble::event::{Custom, Event, EventKind};
 use fimble::interpreter::Captured;
 use fimble::record::{
-    CallRecord, CallStatus, Outcome, Round, SessionRecord, SessionStatus, Site, VariableKind, WrittenVariable,
+    CallRecord, CallStatus, Outcome, Readings, Round, SessionRecord, SessionStatus, Site, VariableKind, WrittenVariable,
 };
 use fimble::segment::SegmentKind;
 use fimble::session::{Config, Session, written_variable};
@@ -125,6 +125,7 @@ async fn a_turn_is_there_after_a_restart() {
     let (round, journal) = (finished(round), session.journal(1));
     let requested = CallRecord {
         key: journal.key(Site::default(), 0, "git_toolkit", "log", &serde_json::Map::new()),
+        number: 1,
         site: Site::default(),
         ordinal: 0,
         toolkit: "git_toolkit".into(),
@@ -134,6 +135,7 @@ async fn a_turn_is_there_after_a_restart() {
         status: CallStatus::Requested,
         requested_at: Timestamp::now(),
         done_at: None,
+        readings: Readings::default(),
     };
     journal.request(&requested).await.unwrap();
     assert!(matches!(journal.request(&requested).await, Err(StoreError::AlreadyExists(_))));

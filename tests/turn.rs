@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use fimble::agent::{Agent, Cause, Config, PromptParts, Verdict};
+use fimble::event::{Custom, Event, EventKind};
 use fimble::gate::{Approval, Attendant, Gate, Secrets, Unattended};
 use fimble::interpreter::{self, Interpreter, Limits};
 use fimble::llm::scripted::Scripted;
@@ -20,13 +22,18 @@ use fimble::session::Session;
 use fimble::store::Store;
 use fimble::store::sqlite::Sqlite;
 use fimble_toolkit::{ErrorKind, ToolError, toolkit};
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// A toolkit whose effects a test can count.
 #[derive(Default)]
 struct Light {
     switched: std::sync::Mutex<Vec<bool>>,
+    hangs: Notify,
+    lets_go: AtomicBool,
 }
 
 /// One light.
@@ -42,6 +49,16 @@ impl Light {
     #[operation(risk = "write")]
     async fn switch(&self, on: bool) -> Result<(), ToolError> {
         self.switched.lock().unwrap().push(on);
+        Ok(())
+    }
+
+    /// Returns only once it is let go.
+    #[operation(risk = "read")]
+    async fn hang(&self) -> Result<(), ToolError> {
+        if !self.lets_go.load(Ordering::Relaxed) {
+            self.hangs.notify_one();
+            std::future::pending::<()>().await;
+        }
         Ok(())
     }
 
@@ -63,6 +80,28 @@ impl Attendant for Agreeable {
 
     async fn answer(&self, _question: &str, _choices: &[String]) -> Option<String> {
         Some("blue".to_owned())
+    }
+}
+
+/// A person who says no.
+struct Refusing;
+
+#[async_trait]
+impl Attendant for Refusing {
+    async fn approve(&self, _request: &Approval) -> Option<bool> {
+        Some(false)
+    }
+
+    async fn answer(&self, _question: &str, _choices: &[String]) -> Option<String> {
+        None
+    }
+}
+
+/// What an event shows of the program's output.
+fn printed(event: Event) -> Option<String> {
+    match event.kind {
+        EventKind::Custom(Custom::Print { text }) => Some(text),
+        _ => None,
     }
 }
 
@@ -113,6 +152,16 @@ impl World {
 
     async fn say_to(&mut self, message: &str, attendant: Arc<dyn Attendant>) -> Verdict {
         self.agent.turn(&mut self.session, message, attendant, &CancellationToken::new()).await.unwrap()
+    }
+
+    /// The session as another process finds it.
+    async fn reopen(&mut self) {
+        let id = self.session.record().id.clone();
+        self.session = Session::open(Arc::clone(&self.store), &id, "local", "tester").await.unwrap();
+    }
+
+    async fn resume(&mut self, attendant: Arc<dyn Attendant>) -> Option<Verdict> {
+        self.agent.resume(&mut self.session, attendant, &CancellationToken::new()).await.unwrap()
     }
 
     fn contents(&self, kind: SegmentKind) -> Vec<String> {
@@ -295,11 +344,11 @@ async fn variables_functions_and_imports_are_there_in_the_next_turn_and_after_a_
 async fn a_write_is_made_only_if_somebody_approves() {
     let switch =
         format!("try:\n    await light_toolkit.switch(on=True)\nexcept Exception:\n    pass\n{}", send("'on'"));
-    let mut alone = World::new([switch.clone()]).await;
-    let verdict = alone.say("Light on").await;
+    let mut refused = World::new([switch.clone()]).await;
+    let verdict = refused.say_to("Light on", Arc::new(Refusing)).await;
     assert!(matches!(&verdict, Verdict::Denied { account } if account.contains("light_toolkit.switch")), "{verdict:?}");
-    assert!(alone.light.switched.lock().unwrap().is_empty());
-    assert_eq!(alone.contents(SegmentKind::Reply).len(), 1, "a denial cannot be swallowed");
+    assert!(refused.light.switched.lock().unwrap().is_empty());
+    assert_eq!(refused.contents(SegmentKind::Reply).len(), 1, "a denial cannot be swallowed");
 
     let mut attended = World::new([switch]).await;
     assert_eq!(attended.say_to("Light on", Arc::new(Agreeable)).await, Verdict::Replied);
@@ -313,11 +362,81 @@ async fn a_question_is_answered_at_once_or_by_the_next_message() {
     assert_eq!(attended.say_to("Paint", Arc::new(Agreeable)).await, Verdict::Replied);
     assert_eq!(attended.contents(SegmentKind::Reply), ["blue"]);
 
-    let mut alone = World::new([ask, send("'red it is'")]).await;
-    assert_eq!(alone.say("Paint").await, Verdict::Waiting { question: "Which colour?".to_owned() });
+    let mut alone = World::new([ask, send("'as I said'")]).await;
+    let waiting = Verdict::Waiting { on: "question".to_owned(), question: "Which colour?".to_owned() };
+    assert_eq!(alone.say("Paint").await, waiting);
     assert_eq!(alone.session.record().status, SessionStatus::AwaitingUser);
+    alone.reopen().await;
     assert_eq!(alone.say("red").await, Verdict::Replied);
+    assert_eq!(alone.contents(SegmentKind::Reply), ["red"], "the program goes on, without the model");
+    assert_eq!(alone.contents(SegmentKind::User), ["Paint", "red\n(in answer to: Which colour?)"]);
+    assert_eq!(alone.say("And?").await, Verdict::Replied);
     assert!(alone.last_prompt().contains("Which colour?"), "{}", alone.last_prompt());
+}
+
+#[tokio::test]
+async fn an_approval_that_nobody_gives_suspends_the_program_until_somebody_does() {
+    let hole = format!("print('before')\nawait light_toolkit.switch(on=True)\nprint('after')\n{}", send("'on'"));
+    let mut world = World::new([hole]).await;
+    let verdict = world.say("Light on").await;
+    let question = "May this write operation be called? light_toolkit.switch({\"on\":true})".to_owned();
+    assert_eq!(verdict, Verdict::Waiting { on: "approval".to_owned(), question });
+    assert_eq!(world.session.record().status, SessionStatus::AwaitingApproval);
+    assert!(world.light.switched.lock().unwrap().is_empty());
+
+    world.reopen().await;
+    assert_eq!(world.resume(Arc::new(Agreeable)).await, Some(Verdict::Replied));
+    assert_eq!(*world.light.switched.lock().unwrap(), [true]);
+    assert_eq!(world.contents(SegmentKind::Reply), ["on"]);
+    assert_eq!(world.contents(SegmentKind::Output), ["before\nafter"]);
+    assert_eq!(world.session.record().rounds, 1, "the same round went on");
+    assert_eq!(world.resume(Arc::new(Agreeable)).await, None, "nothing is left to go on with");
+    let prints: Vec<String> = world.session.events().await.unwrap().into_iter().filter_map(printed).collect();
+    assert_eq!(prints.concat(), "before\nafter\n", "nothing is told twice");
+}
+
+#[tokio::test]
+async fn a_suspended_program_is_given_up_when_the_user_writes_something_else() {
+    let mut world = World::new(["await light_toolkit.switch(on=True)\n".to_owned(), send("'well then'")]).await;
+    assert!(matches!(world.say("Light on").await, Verdict::Waiting { .. }));
+    assert_eq!(world.say("No, tell me a joke").await, Verdict::Replied);
+    assert!(world.light.switched.lock().unwrap().is_empty());
+    assert!(world.last_prompt().contains("given up"), "{}", world.last_prompt());
+    assert!(world.session.open_round().is_none());
+}
+
+#[tokio::test]
+async fn a_turn_whose_host_died_goes_on_where_it_was() {
+    // The first program prints and says nothing, so there is a second one; its host dies within a call.
+    let second = format!("await light_toolkit.switch(on=True)\nawait light_toolkit.hang()\n{}", send("'done'"));
+    let mut world = World::new(["print('looked')\n".to_owned(), second]).await;
+    let never = CancellationToken::new();
+    let turn = world.agent.turn(&mut world.session, "Light on", Arc::new(Agreeable), &never).boxed();
+    let hangs = world.light.hangs.notified();
+    // Dropped as it is when a process dies, but for what the store has.
+    match select(turn, Box::pin(hangs)).await {
+        Either::Left((verdict, _)) => panic!("{verdict:?}"),
+        Either::Right(_) => {}
+    }
+    world.light.lets_go.store(true, Ordering::Relaxed);
+    world.reopen().await;
+    assert_eq!(world.resume(Arc::new(Unattended)).await, Some(Verdict::Replied));
+    assert_eq!(*world.light.switched.lock().unwrap(), [true], "no call is made twice");
+    assert_eq!(world.contents(SegmentKind::Reply), ["done"]);
+    assert_eq!(world.contents(SegmentKind::Output)[0], "looked");
+    assert_eq!(world.session.record().rounds, 2);
+}
+
+#[tokio::test]
+async fn a_turn_whose_model_failed_can_be_gone_on_with() {
+    let down = LlmError::Transient { message: "the model is down".to_owned(), hint: "start it".to_owned() };
+    let answers = [Ok("print('looked')\n".to_owned()), Err(down), Ok(send("'hello'"))];
+    let mut world = World::with_model(Scripted::with_answers(answers)).await;
+    world.agent.turn(&mut world.session, "First", Arc::new(Unattended), &CancellationToken::new()).await.unwrap_err();
+    world.reopen().await;
+    assert_eq!(world.resume(Arc::new(Unattended)).await, Some(Verdict::Replied));
+    assert_eq!(world.contents(SegmentKind::User), ["First"]);
+    assert_eq!(world.session.record().rounds, 2);
 }
 
 #[tokio::test]

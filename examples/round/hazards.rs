@@ -28,7 +28,7 @@ pub async fn measure(bench: &Bench) -> Outcome<()> {
         let (next, _) = bench.round("print(1 + 1)", Vec::new()).await?;
         let ending = match finished.ending {
             Ending::Limit { limit, .. } => limit,
-            Ending::Crashed { .. } => "crashed",
+            Ending::Crashed { .. } | Ending::Lost { .. } => "crashed",
             _ => "ended",
         };
         println!(

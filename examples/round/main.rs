@@ -130,6 +130,7 @@ impl Bench {
             variables,
             proxies: vec!["tools".to_owned()],
             limits,
+            repeat: None,
         };
         let tools: Arc<dyn Host> = Arc::<Tools>::clone(&self.tools);
         Ok(self.interpreter.run(run, tools, CancellationToken::new()).await?)

@@ -4,71 +4,77 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, AgentError, Progress};
-use crate::gate::{Attendant, ExecuteError, Executed, Order, execute};
+use super::{Agent, AgentError, Progress, Verdict};
+use crate::gate::{Attendant, ExecuteError, Executed, Order, Stage, execute, resume};
 use crate::program::Program;
 use crate::record::Outcome;
 use crate::segment::SegmentKind;
 use crate::session::Session;
 
-/// A round, as evaluation judges it.
-pub(super) struct Acted {
-    pub(super) round: u64,
-    pub(super) outcome: Outcome,
-    pub(super) output: String,
-    pub(super) replied: bool,
-    pub(super) finished: bool,
-    pub(super) waiting: Option<String>,
-    pub(super) refused: Option<String>,
-    pub(super) calls: Vec<String>,
-    pub(super) statements: Vec<String>,
-    pub(super) hole: String,
-}
-
 impl Agent {
-    /// Runs `program` and appends Code, Output and Reply segments.
+    /// Runs `program`. The verdict is `None` if another round is needed.
     pub(super) async fn act(
         &self,
         session: &mut Session,
-        progress: &Progress,
+        progress: &mut Progress,
         program: Program,
-        attendant: Arc<dyn Attendant>,
+        attendant: &Arc<dyn Attendant>,
         cancel: &CancellationToken,
-    ) -> Result<Acted, AgentError> {
+    ) -> Result<Option<Verdict>, AgentError> {
         session.push(SegmentKind::Code, program.hole.clone());
         session.save().await?;
         let order = Order {
             goal: progress.goal.clone(),
             parents: Some(progress.last_round).filter(|round| *round > 0).into_iter().collect(),
-            file_name: "<program>".to_owned(),
-            limits: self.limits.clone(),
             prompt_tokens: progress.prompt_tokens,
             completion_tokens: progress.completion_tokens,
-            trace: String::new(),
+            ..self.order()
         };
-        let executed =
-            execute(&self.parts.gate, &self.interpreter, session, &program, order, attendant, cancel).await?;
-        session.push(SegmentKind::Output, output_text(&executed));
+        let stage = self.stage(attendant, cancel);
+        execute(stage, session, &program, order, &mut |session, executed| settle(progress, session, executed)).await?;
+        Ok(progress.verdict.clone())
+    }
+
+    /// Goes on with the round that was cut off or waits, if there is one.
+    pub(super) async fn act_again(
+        &self,
+        session: &mut Session,
+        progress: &mut Progress,
+        attendant: &Arc<dyn Attendant>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Verdict>, AgentError> {
+        let stage = self.stage(attendant, cancel);
+        let mut settle = |session: &mut Session, executed: &Executed| settle(progress, session, executed);
+        resume(stage, session, self.order(), &mut settle).await?;
+        Ok(progress.verdict.clone())
+    }
+
+    fn stage<'a>(&'a self, attendant: &'a Arc<dyn Attendant>, cancel: &'a CancellationToken) -> Stage<'a> {
+        Stage { gate: &self.parts.gate, interpreter: &self.interpreter, attendant, cancel }
+    }
+
+    fn order(&self) -> Order {
+        Order { file_name: "<program>".to_owned(), limits: self.limits.clone(), ..Order::default() }
+    }
+}
+
+/// Appends Output and Reply segments of a round that ended, judges it, and leaves in the session what the turn must know to be
+/// gone on with. All of it is stored together with the round's end.
+fn settle(progress: &mut Progress, session: &mut Session, executed: &Executed) {
+    if let Outcome::Suspended { on, .. } = &executed.outcome {
+        let question = executed.waiting.clone().unwrap_or_default();
+        progress.verdict = Some(Verdict::Waiting { on: on.clone(), question });
+    } else {
+        session.push(SegmentKind::Output, output_text(executed));
         for (question, answer) in &executed.answers {
             session.push(SegmentKind::User, format!("{answer}\n(in answer to: {question})"));
         }
         for reply in &executed.replies {
             session.push(SegmentKind::Reply, reply.clone());
         }
-        session.save().await?;
-        Ok(Acted {
-            round: executed.round,
-            outcome: executed.outcome,
-            output: executed.output,
-            replied: !executed.replies.is_empty(),
-            finished: executed.finished,
-            waiting: executed.waiting,
-            refused: executed.refused,
-            calls: executed.calls,
-            statements: crate::program::statements(&program.hole),
-            hole: program.hole,
-        })
+        progress.verdict = progress.evaluate(session, executed);
     }
+    progress.keep_in(session);
 }
 
 /// What the model reads of a round: prints, a last value, the traceback or the limit, and what was not carried.

@@ -2,8 +2,9 @@
 //!
 //! Judged by facts (did it raise, did it reply), never by asking a model.
 
-use super::act::Acted;
 use super::turn::{Cause, Failed, Progress, Verdict};
+use crate::gate::Executed;
+use crate::program::statements;
 use crate::record::Outcome;
 use crate::segment::SegmentKind;
 use crate::session::Session;
@@ -13,23 +14,21 @@ const SILENT_ROUNDS: u32 = 2;
 
 impl Progress {
     /// The verdict, or `None` if another round is needed; its goal is then set.
-    pub(super) fn evaluate(&mut self, session: &mut Session, acted: Acted) -> Option<Verdict> {
+    pub(super) fn evaluate(&mut self, session: &mut Session, executed: &Executed) -> Option<Verdict> {
         self.rounds += 1;
         self.attempts.clear();
         (self.prompt_tokens, self.completion_tokens) = (0, 0);
-        self.last_round = acted.round;
-        self.replied |= acted.replied;
+        self.last_round = executed.round;
+        let replied = !executed.replies.is_empty();
+        self.replied |= replied;
         let told = |call: &String| !call.starts_with("system_toolkit.send_message");
-        self.calls.extend(acted.calls.into_iter().filter(told));
-        if let Some(question) = acted.waiting {
-            return Some(Verdict::Waiting { question });
-        }
-        if let Some(sentence) = acted.refused {
+        self.calls.extend(executed.calls.iter().filter(|call| told(call)).cloned());
+        if let Some(sentence) = executed.refused.clone() {
             self.trouble = sentence.clone();
             return Some(Verdict::Denied { account: self.account(&format!("because {sentence}")) });
         }
-        match acted.outcome {
-            Outcome::Finished { .. } if acted.replied || acted.finished => return Some(Verdict::Replied),
+        match executed.outcome.clone() {
+            Outcome::Finished { .. } if replied || executed.finished => return Some(Verdict::Replied),
             Outcome::Finished { value } => {
                 self.done.clear();
                 self.failed = None;
@@ -37,7 +36,7 @@ impl Progress {
                 self.cause = Cause::Unsettled;
                 self.forget_failure();
                 self.trouble.clear();
-                let shown = [acted.output.trim(), value.as_deref().unwrap_or_default()].join("\n").trim().to_owned();
+                let shown = [executed.output.trim(), value.as_deref().unwrap_or_default()].join("\n").trim().to_owned();
                 if self.silent >= SILENT_ROUNDS && !shown.is_empty() {
                     return Some(Verdict::Relayed { text: shown });
                 }
@@ -45,11 +44,12 @@ impl Progress {
             }
             Outcome::Raised { traceback, statement } => {
                 self.silent = 0;
-                self.failed_hole = acted.hole;
+                self.failed_hole.clone_from(&executed.hole);
+                let statements = statements(&executed.hole);
                 self.fail(Cause::Raised, traceback.clone());
                 let ran = usize::try_from(statement.saturating_sub(1)).unwrap_or(usize::MAX);
-                self.done.extend(acted.statements.iter().take(ran).cloned());
-                let failed = acted.statements.get(ran).cloned().unwrap_or_default();
+                self.done.extend(statements.iter().take(ran).cloned());
+                let failed = statements.get(ran).cloned().unwrap_or_default();
                 self.failed = Some(Failed { statement: failed, traceback });
             }
             Outcome::Stopped { limit, message } if limit == "cancelled" => {
@@ -67,7 +67,7 @@ impl Progress {
             Outcome::Stopped { message, .. } | Outcome::Suspended { on: message, .. } => {
                 self.done.clear();
                 self.failed = None;
-                self.failed_hole = acted.hole;
+                self.failed_hole.clone_from(&executed.hole);
                 self.fail(Cause::Stopped, message);
                 self.next(session, "Reach the goal in a way that does not hit this limit.");
             }

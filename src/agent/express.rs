@@ -24,9 +24,13 @@ pub(super) async fn express(
                 });
             }
             session.set_status(match verdict {
-                Verdict::Waiting { .. } => SessionStatus::AwaitingUser,
+                // The round has said what it waits for.
+                Verdict::Waiting { .. } => session.record().status,
                 _ => SessionStatus::Idle,
             });
+            if !matches!(verdict, Verdict::Waiting { .. }) {
+                session.set_turn(None);
+            }
             let mut result = serde_json::to_value(verdict).unwrap_or_default();
             if let Some(fields) = result.as_object_mut() {
                 fields.insert("durationMs".to_owned(), (begun.at.elapsed().as_millis() as u64).into());
@@ -37,6 +41,7 @@ pub(super) async fn express(
                 result,
             });
         }
+        // The turn stays: it can be gone on with once what failed is there again.
         Err(error) => {
             session.set_status(SessionStatus::Idle);
             let message = match error.hint() {

@@ -17,9 +17,11 @@ use tokio_util::sync::CancellationToken;
 pub use turn::{Cause, Progress, Verdict};
 
 use crate::event::EventKind;
-use crate::gate::{Attendant, Gate};
+use crate::gate::{Attendant, Gate, abandon, answer, waiting};
 use crate::interpreter::Interpreter;
 use crate::llm::{LlmError, Model};
+use crate::record::Outcome;
+use crate::segment::SegmentKind;
 use crate::session::Session;
 use crate::store::StoreError;
 use crate::{program, prompt};
@@ -101,12 +103,14 @@ pub enum AgentError {
 
 impl Agent {
     /// Answers `message` within `session`. Everything visible leaves as the session's events; all that happened is
-    /// stored when this returns, also when it returns an error.
+    /// stored when this returns, also when it returns an error. If the session's last program asked the user, the message is
+    /// the answer, and that program goes on; any other that was cut off or waits is given up.
     ///
     /// Cancelling `cancel` stops the model or the program at once and ends the turn with [`Verdict::Cancelled`].
     ///
     /// # Errors
-    /// The model, the interpreter or the store failed; what was done until then is stored.
+    /// The model, the interpreter or the store failed; what was done until then is stored, and
+    /// [`resume`](Self::resume) goes on from there.
     pub async fn turn(
         &self,
         session: &mut Session,
@@ -114,20 +118,61 @@ impl Agent {
         attendant: Arc<dyn Attendant>,
         cancel: &CancellationToken,
     ) -> Result<Verdict, AgentError> {
-        let begun = perceive::perceive(session, message, self.parts.gate.secrets()).await?;
-        let verdict = self.rounds(session, message, attendant, cancel).await;
+        let secrets = self.parts.gate.secrets();
+        if session.record().turn.is_some()
+            && waiting(session, secrets).await?.is_some_and(|waiting| waiting.on == "question")
+            && answer(session, message, secrets).await.is_ok()
+            && let Some(verdict) = self.resume(session, Arc::clone(&attendant), cancel).await?
+        {
+            return Ok(verdict);
+        }
+        if let Some(round) = abandon(session, "the user wrote something else").await?
+            && let Some(Outcome::Stopped { message, .. }) = round.outcome
+        {
+            session.push(SegmentKind::Output, format!("Stopped: {message}"));
+        }
+        let progress = Progress::of_message(message, &self.config);
+        let begun = perceive::perceive(session, message, &progress, secrets).await?;
+        let verdict = self.rounds(session, progress, &attendant, cancel).await;
         express::express(session, &begun, verdict).await
+    }
+
+    /// Goes on with the session's turn if it was cut off or waits: its program runs again, answered from its journal as far as
+    /// that reaches. `None` if no turn is under way.
+    ///
+    /// # Errors
+    /// As [`turn`](Self::turn).
+    pub async fn resume(
+        &self,
+        session: &mut Session,
+        attendant: Arc<dyn Attendant>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Verdict>, AgentError> {
+        let Some(mut progress) = Progress::of_session(session)? else { return Ok(None) };
+        let begun = perceive::begin(session).await?;
+        let verdict = match progress.verdict.clone() {
+            // It was settled, and then its process ended.
+            Some(verdict) if session.open_round().is_none() => Ok(verdict),
+            _ => {
+                progress.verdict = None;
+                match self.act_again(session, &mut progress, &attendant, cancel).await {
+                    Ok(None) => self.rounds(session, progress, &attendant, cancel).await,
+                    Ok(Some(verdict)) => Ok(verdict),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        express::express(session, &begun, verdict).await.map(Some)
     }
 
     /// Rounds until one of them settles the matter or a budget ends.
     async fn rounds(
         &self,
         session: &mut Session,
-        message: &str,
-        attendant: Arc<dyn Attendant>,
+        mut progress: Progress,
+        attendant: &Arc<dyn Attendant>,
         cancel: &CancellationToken,
     ) -> Result<Verdict, AgentError> {
-        let mut progress = Progress::of_message(message, &self.config);
         loop {
             if let Some(verdict) = progress.exhausted() {
                 return Ok(verdict);
@@ -138,19 +183,17 @@ impl Agent {
                 () = cancel.cancelled() => return Ok(Verdict::Cancelled),
             };
             step(session, "think", false);
-            let acted = match thought {
+            let program = match thought {
+                think::Thought::Program(program) => program,
                 think::Thought::Refused(refusal) => {
                     progress.refused(&session.emitter(), refusal);
                     continue;
                 }
-                think::Thought::Program(program) => {
-                    step(session, "act", true);
-                    let acted = self.act(session, &progress, program, Arc::clone(&attendant), cancel).await?;
-                    step(session, "act", false);
-                    acted
-                }
             };
-            if let Some(verdict) = progress.evaluate(session, acted) {
+            step(session, "act", true);
+            let verdict = self.act(session, &mut progress, program, attendant, cancel).await?;
+            step(session, "act", false);
+            if let Some(verdict) = verdict {
                 return Ok(verdict);
             }
         }

@@ -7,7 +7,8 @@ use crate::event::{Custom, EventKind};
 use crate::llm::Completion;
 use crate::program::{Finding, Program, Refusal};
 use crate::prompt::Attempt;
-use crate::session::Emitter;
+use crate::session::{Emitter, Session};
+use crate::store::StoreError;
 
 /// Calls that an account lists.
 const ACCOUNT_LINES: usize = 20;
@@ -26,9 +27,11 @@ pub enum Verdict {
         /// What was printed.
         text: String,
     },
-    /// The program asked; the next message is the answer.
+    /// The program waits for what may take long. The next message answers a question.
     Waiting {
-        /// The question.
+        /// `approval`, `question`, `doubt` or `sleep`.
+        on: String,
+        /// The question, or until when it sleeps.
         question: String,
     },
     /// A call was refused.
@@ -61,8 +64,9 @@ pub enum Cause {
     Refused,
 }
 
-/// What a turn knows between its rounds.
-#[derive(Debug)]
+/// What a turn knows between its rounds. It is stored with each round's end, so that whoever finds the session can go on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Progress {
     /// What the next round is to reach.
     pub goal: String,
@@ -93,13 +97,15 @@ pub struct Progress {
     pub(super) same_trouble: u32,
     pub(super) prompt_tokens: u32,
     pub(super) completion_tokens: u32,
+    /// How the last round settles the turn, if it does.
+    pub(super) verdict: Option<Verdict>,
     max_rounds: u32,
     max_refusals: u32,
     max_tokens: u32,
 }
 
 /// A statement that raised.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// Its source.
     pub statement: String,
@@ -129,10 +135,27 @@ impl Progress {
             same_trouble: 0,
             prompt_tokens: 0,
             completion_tokens: 0,
+            verdict: None,
             max_rounds: config.max_rounds,
             max_refusals: config.max_refusals,
             max_tokens: config.max_turn_tokens,
         }
+    }
+
+    /// What was kept of the turn under way; `None` if there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` for what another program, or another version of this one, has kept.
+    pub(super) fn of_session(session: &Session) -> Result<Option<Self>, StoreError> {
+        let Some(kept) = session.record().turn.clone() else { return Ok(None) };
+        serde_json::from_value(kept)
+            .map(Some)
+            .map_err(|error| StoreError::Corrupt { what: "turn", message: error.to_string() })
+    }
+
+    /// Keeps it in the session; stored with whatever is stored next.
+    pub(super) fn keep_in(&self, session: &mut Session) {
+        session.set_turn(serde_json::to_value(self).ok());
     }
 
     /// The verdict if a budget is used up.

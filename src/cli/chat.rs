@@ -12,8 +12,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::show::{Format, Screen};
-use super::{Failure, open, sessions};
-use crate::agent::{Agent, Cause, Verdict};
+use super::{Failure, open, resume, sessions};
+use crate::agent::Agent;
 use crate::config::{Config, folders};
 use crate::event::Event;
 use crate::session::Session;
@@ -142,13 +142,21 @@ impl Conversation {
         let turn = self.agent.turn(&mut self.session, message, attendant, &cancel);
         let verdict = self.screen.watch(&mut self.events, turn).await;
         stop.abort();
-        Ok(ExitCode::from(match verdict? {
-            Verdict::Replied | Verdict::Relayed { .. } => 0,
-            Verdict::Waiting { .. } | Verdict::Denied { .. } => 4,
-            Verdict::GaveUp { cause: Cause::Stopped, .. } => 3,
-            Verdict::GaveUp { .. } => 1,
-            Verdict::Cancelled => 130,
-        }))
+        Ok(resume::turn_code(&self.session.record().id, &verdict?))
+    }
+
+    /// Goes on with the session's turn if it was cut off or waits.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        let Some(state) = resume::state(&self.agent, &self.session).await? else { return Ok(()) };
+        self.note(&format!("{state} · going on with it, Ctrl-C stops"));
+        let _hold = open::hold(&self.config, &self.session)?;
+        let cancel = CancellationToken::new();
+        let stop = open::cancel_on_interrupt(&cancel);
+        let attendant = Arc::new(self.screen.person());
+        let turn = self.agent.resume(&mut self.session, attendant, &cancel);
+        let verdict = self.screen.watch(&mut self.events, turn).await;
+        stop.abort();
+        verdict.map(drop).map_err(Failure::from)
     }
 
     /// Reads messages and commands until the user leaves.
@@ -158,6 +166,9 @@ impl Conversation {
             self.agent.model.name(),
             self.agent.interpreter.isolation().level.as_str()
         ));
+        if let Err(failure) = self.go_on().await {
+            self.complain(&failure);
+        }
         let mut editor = line_editor();
         let terminal = tcgetattr(std::io::stdin());
         loop {
@@ -211,6 +222,7 @@ impl Conversation {
             ("resume", id) => {
                 let session = open::session(&self.config, Arc::clone(&self.store), Some(id)).await?;
                 self.switch(session);
+                self.go_on().await?;
             }
             ("sessions", _) => sessions::list(self.store.as_ref()).await?,
             ("vars", _) => sessions::print_variables(self.session.variables().values()),

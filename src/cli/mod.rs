@@ -16,6 +16,7 @@ mod packages;
 mod person;
 mod prompt;
 mod ps;
+mod resume;
 mod run;
 mod sessions;
 mod show;

@@ -13,10 +13,10 @@ use super::show::{Format, Screen};
 use super::{Failure, open};
 use crate::config::Config;
 use crate::event::{Custom, Event, EventKind};
-use crate::gate::{Order, execute};
+use crate::gate::{Attendant, Executed, Gate, Order, Stage, execute, resume};
 use crate::interpreter::Interpreter;
-use crate::program::{Known, Refusal, from_file};
-use crate::record::Outcome;
+use crate::program::{Known, Program, Refusal, from_file};
+use crate::record::{Outcome, SessionStatus};
 use crate::session::Session;
 
 /// A Python file as one round: toolkits, limits, capture and journal as in a chat.
@@ -86,55 +86,13 @@ impl Run {
             session.set_title(format!("run {name}"));
             session.save().await?;
         }
-        let mut events = session.subscribe();
-        let run_id = uuid::Uuid::now_v7().to_string();
-        let thread_id = session.record().id.clone();
-        open::tell_isolation(&session, &interpreter);
-        session.emitter().emit(EventKind::RunStarted { thread_id: thread_id.clone(), run_id: run_id.clone() });
         let order = Order {
             goal: format!("run {name}"),
-            parents: Vec::new(),
             file_name: if name == "-" { "<stdin>".to_owned() } else { name },
             limits: config.interpreter.limits.clone(),
-            prompt_tokens: 0,
-            completion_tokens: 0,
-            trace: String::new(),
+            ..Order::default()
         };
-        let _listener = open::listen(&gate);
-        let cancel = CancellationToken::new();
-        let stop = open::cancel_on_interrupt(&cancel);
-        let mut screen = Screen::of_script(if self.json { Format::Json } else { Format::Text });
-        let attendant = Arc::new(screen.person());
-        let work = execute(&gate, &interpreter, &mut session, &program, order, attendant, &cancel);
-        let executed = screen.watch(&mut events, work).await;
-        stop.abort();
-        let emitter = session.emitter();
-        match &executed {
-            Ok(executed) => {
-                let result = serde_json::to_value(&executed.outcome).unwrap_or_default();
-                emitter.emit(EventKind::RunFinished { thread_id, run_id, result });
-            }
-            Err(error) => {
-                emitter.emit(EventKind::RunError { message: error.to_string(), code: "run".to_owned() });
-            }
-        }
-        screen.watch(&mut events, session.save()).await?;
-        let executed = executed?;
-        if executed.waiting.is_some() || executed.refused.is_some() {
-            return Ok(ExitCode::from(4));
-        }
-        Ok(match executed.outcome {
-            Outcome::Finished { value } => {
-                if let (Some(value), false) = (value, self.json) {
-                    super::output::write_data(&format!("{value}\n"));
-                }
-                ExitCode::SUCCESS
-            }
-            Outcome::Raised { .. } => ExitCode::from(1),
-            Outcome::Stopped { limit, .. } if limit == "cancelled" => ExitCode::from(130),
-            Outcome::Stopped { .. } => ExitCode::from(3),
-            Outcome::Suspended { .. } => ExitCode::from(4),
-        })
+        perform(&gate, &interpreter, session, Some(&program), order, self.json).await
     }
 
     /// Says, as an event, that the program cannot run. Without a session to belong to it is shown and not stored.
@@ -177,4 +135,71 @@ impl Run {
         }
         read(std::fs::read_to_string(&self.file))
     }
+}
+
+/// Runs a program as the session's next round, or goes on with the round that was cut off; the exit code says how it ended.
+pub(super) async fn perform(
+    gate: &Arc<Gate>,
+    interpreter: &Interpreter,
+    mut session: Session,
+    program: Option<&Program>,
+    order: Order,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let mut events = session.subscribe();
+    let run_id = uuid::Uuid::now_v7().to_string();
+    let thread_id = session.record().id.clone();
+    open::tell_isolation(&session, interpreter);
+    session.emitter().emit(EventKind::RunStarted { thread_id: thread_id.clone(), run_id: run_id.clone() });
+    let _listener = open::listen(gate);
+    let cancel = CancellationToken::new();
+    let stop = open::cancel_on_interrupt(&cancel);
+    let mut screen = Screen::of_script(if json { Format::Json } else { Format::Text });
+    let attendant: Arc<dyn Attendant> = Arc::new(screen.person());
+    let stage = Stage { gate, interpreter, attendant: &attendant, cancel: &cancel };
+    screen.recall(&session.events_of_open_round().await?);
+    let mut settle = |session: &mut Session, executed: &Executed| {
+        if !matches!(executed.outcome, Outcome::Suspended { .. }) {
+            session.set_status(SessionStatus::Idle);
+        }
+    };
+    let work = async {
+        match program {
+            Some(program) => execute(stage, &mut session, program, order, &mut settle).await.map(Some),
+            None => resume(stage, &mut session, order, &mut settle).await,
+        }
+    };
+    let executed = screen.watch(&mut events, work).await;
+    stop.abort();
+    let emitter = session.emitter();
+    match &executed {
+        Ok(executed) => {
+            let outcome = executed.as_ref().map(|executed| &executed.outcome);
+            let result = serde_json::to_value(outcome).unwrap_or_default();
+            emitter.emit(EventKind::RunFinished { thread_id, run_id, result });
+        }
+        Err(error) => {
+            emitter.emit(EventKind::RunError { message: error.to_string(), code: "run".to_owned() });
+        }
+    }
+    screen.watch(&mut events, session.save()).await?;
+    let Some(executed) = executed? else { return Ok(ExitCode::SUCCESS) };
+    if executed.refused.is_some() {
+        return Ok(ExitCode::from(4));
+    }
+    Ok(match executed.outcome {
+        Outcome::Finished { value } => {
+            if let (Some(value), false) = (value, json) {
+                super::output::write_data(&format!("{value}\n"));
+            }
+            ExitCode::SUCCESS
+        }
+        Outcome::Raised { .. } => ExitCode::from(1),
+        Outcome::Stopped { limit, .. } if limit == "cancelled" => ExitCode::from(130),
+        Outcome::Stopped { .. } => ExitCode::from(3),
+        Outcome::Suspended { on, .. } => {
+            super::resume::tell_how_to_go_on(&session.record().id, &on);
+            ExitCode::from(4)
+        }
+    })
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 
+use super::resume::How;
 use super::show::{clip, milliseconds};
-use super::{Failure, open};
+use super::{Failure, open, resume};
 use crate::config::Config;
-use crate::record::{CallStatus, Outcome, Round, Variable};
+use crate::record::{CallStatus, Outcome, Round, SessionRecord, SessionStatus, Variable};
 use crate::segment::SegmentKind;
 use crate::session::{Change, Origin, Session};
 use crate::store::Store;
@@ -53,6 +54,22 @@ pub(super) enum Sessions {
         #[arg(long, value_name = "ROUND")]
         at: Option<u64>,
     },
+    /// Answer what a program waits for, and go on with it.
+    Answer {
+        /// The session's id.
+        id: String,
+        /// The answer: to a question; `yes` or `no` to an approval; `again`, `skip` or `stop` about a call that was cut off.
+        answer: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Go on with what was cut off or waits: what was done is not done again.
+    Resume {
+        /// The session's id.
+        id: String,
+        #[command(flatten)]
+        how: How,
+    },
     /// Remove one with all that belongs to it.
     Delete {
         /// The session's id.
@@ -62,8 +79,14 @@ pub(super) enum Sessions {
 
 impl Sessions {
     pub(super) async fn execute(self, config: Config) -> Result<ExitCode, Failure> {
+        match self {
+            Sessions::Answer { id, answer, how } => return resume::answer_and_go_on(config, &id, &answer, how).await,
+            Sessions::Resume { id, how } => return resume::go_on(config, &id, how).await,
+            _ => {}
+        }
         let store = open::store(&config).await?;
         match self {
+            Sessions::Answer { .. } | Sessions::Resume { .. } => {}
             Sessions::List => list(store.as_ref()).await?,
             Sessions::Show { id } => show(&open::session(&config, store, Some(&id)).await?).await?,
             Sessions::Vars { id, at } => {
@@ -99,9 +122,22 @@ impl Sessions {
 pub(super) async fn list(store: &dyn Store) -> Result<(), Failure> {
     for session in store.sessions(open::TENANT, &open::user(), LISTED).await? {
         let when = session.updated_at.strftime("%Y-%m-%d %H:%M");
-        out!("{}  {when}  {:>3} rounds  {}", session.id, session.rounds, clip(&session.title, 80));
+        let state = state(&session);
+        out!("{}  {when}  {:>3} rounds  {}{state}", session.id, session.rounds, clip(&session.title, 80));
     }
     Ok(())
+}
+
+/// What a list says of a session that is not at rest.
+fn state(session: &SessionRecord) -> &'static str {
+    match session.status {
+        SessionStatus::Running => "  (at work, or cut off)",
+        SessionStatus::AwaitingApproval => "  (waits for an approval)",
+        SessionStatus::AwaitingUser => "  (waits for an answer)",
+        SessionStatus::AwaitingTask => "  (sleeps)",
+        SessionStatus::Failed => "  (failed)",
+        SessionStatus::Idle | SessionStatus::Finished => "",
+    }
 }
 
 async fn show(session: &Session) -> Result<(), Failure> {
@@ -166,7 +202,8 @@ fn print_origin(Origin { variable, round, statement, calls }: &Origin) {
     for call in calls {
         let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let end = match &call.status {
-            CallStatus::Requested => "no answer".to_owned(),
+            CallStatus::Waiting => "waits for an approval".to_owned(),
+            CallStatus::Approved | CallStatus::Requested => "no answer".to_owned(),
             CallStatus::Done { result } => clip(&result.to_string(), 60),
             CallStatus::Failed { error } => format!("failed: {}", clip(&error.message, 60)),
         };

@@ -204,8 +204,12 @@ impl Screen {
                 self.end_stream();
                 self.raw(Style::new(), text);
             }
+            // Whoever is there still has the question before them.
+            Custom::RoundEnded { outcome, .. } if outcome == "suspended" && self.attended => {}
             Custom::RoundEnded { outcome, message, not_carried, .. } => {
-                if outcome != "finished" {
+                if outcome == "suspended" {
+                    self.line(Color::Green.bold(), &format!("? {}", head(message)));
+                } else if outcome != "finished" {
                     self.line(Color::Red.normal(), &format!("! {}", head(message)));
                 }
                 for (name, reason) in not_carried {
@@ -225,6 +229,15 @@ impl Screen {
                 self.line(Color::Yellow.normal(), &text);
             }
             Custom::Isolation { .. } | Custom::Statement { .. } | Custom::ModelUsage { .. } => {}
+        }
+    }
+
+    /// Takes in what another process has shown, so that what follows can be understood.
+    pub(super) fn recall(&mut self, events: &[Event]) {
+        for event in events {
+            if let EventKind::ToolCallChunk { .. } = event.kind {
+                self.show(event);
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Approval, Attendant, Decision, Gate};
-use crate::record::{CallRecord, CallStatus, Site};
+use super::{Attendant, Decision, Gate, answer};
+use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
 
 impl Gate {
@@ -30,6 +30,7 @@ impl Gate {
         let arguments = bind_call(&format!("{toolkit}.{operation}"), &declared, Vec::new(), keyword)?;
         let record = CallRecord {
             key: uuid::Uuid::now_v7().simple().to_string(),
+            number: 1,
             site: Site::default(),
             ordinal: 0,
             toolkit: toolkit.to_owned(),
@@ -39,28 +40,37 @@ impl Gate {
             status: CallStatus::Requested,
             requested_at: Timestamp::now(),
             done_at: None,
+            readings: Readings::default(),
         };
-        self.judge(&record, attendant).await?;
+        let (decision, mut refusal) = self.judge(&record);
+        let allowed = match decision {
+            Decision::Allow => true,
+            Decision::Deny => false,
+            Decision::Ask => {
+                let answer = attendant.approve(&answer::approval(&record, &self.secrets)).await;
+                if answer.is_none() {
+                    refusal = format!(
+                        "{toolkit}.{operation} needs an approval and nobody is there to give it; it was not called"
+                    );
+                }
+                answer == Some(true)
+            }
+        };
+        if !allowed {
+            return Err(ToolError::new(ErrorKind::Denied, refusal));
+        }
         self.run(found.as_ref(), &declared, &record, record.arguments.clone(), &context).await
     }
 
-    /// Allows, asks or denies. A denial is an error that a program cannot swallow.
-    pub(super) async fn judge(&self, record: &CallRecord, attendant: &dyn Attendant) -> Result<(), ToolError> {
+    /// What policy says of a call, and the sentence of its refusal.
+    pub(super) fn judge(&self, record: &CallRecord) -> (Decision, String) {
         let name = format!("{}.{}", record.toolkit, record.operation);
-        let refusal = match self.config.policy.decide(record.risk) {
-            Decision::Allow => return Ok(()),
+        let decision = self.config.policy.decide(record.risk);
+        let refusal = match decision {
             Decision::Deny => format!("policy denies {} operations, so {name} was not called", record.risk),
-            Decision::Ask => {
-                let arguments = self.secrets.mask(&json_text(&record.arguments));
-                let approval = Approval { operation: name.clone(), arguments, risk: record.risk };
-                match attendant.approve(&approval).await {
-                    Some(true) => return Ok(()),
-                    Some(false) => format!("the user did not approve {name}; it was not called"),
-                    None => format!("{name} needs an approval and nobody is there to give it; it was not called"),
-                }
-            }
+            Decision::Ask | Decision::Allow => format!("the user did not approve {name}; it was not called"),
         };
-        Err(ToolError::new(ErrorKind::Denied, refusal))
+        (decision, refusal)
     }
 
     /// Runs the toolkit within the call's deadline, bounds the result and masks it.

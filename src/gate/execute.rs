@@ -1,24 +1,24 @@
-//! One round from a checked program to a stored outcome. `fimble run` and the agent share it.
+//! Rounds: a checked program runs as one, one that was cut off goes on, one that is not wanted any more is given up.
+//! `fimble run` and the agent share it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fimble_toolkit::{ErrorKind, SessionContext, ToolError};
+use fimble_toolkit::{ErrorKind, ToolError};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{Attendant, Gate, RoundGate};
+use super::performance::Performance;
+use super::replay::Replay;
+use super::{Attendant, Gate};
 use crate::event::{Custom, EventKind};
-use crate::interpreter::{self, Ending, Finished, Interpreter, Limits, Run};
-use crate::program::Program;
-use crate::record::{CallStatus, Outcome, Round, RoundUsage};
-use crate::session::{Emitter, Session, written_variable};
+use crate::interpreter::{self, Interpreter, Limits};
+use crate::program::{Known, Program, reopened};
+use crate::record::{CallStatus, Outcome, Round};
+use crate::session::{Emitter, Session};
 use crate::store::StoreError;
 
-/// Characters of a call's arguments in [`Executed::calls`].
-const LINE_CHARACTERS: usize = 100;
-
 /// What a round is for and what it may use.
+#[derive(Debug, Clone, Default)]
 pub struct Order {
     /// What it is to reach.
     pub goal: String,
@@ -41,6 +41,8 @@ pub struct Order {
 pub struct Executed {
     /// Its number.
     pub round: u64,
+    /// The hole that ran.
+    pub hole: String,
     /// How it ended.
     pub outcome: Outcome,
     /// What it printed, masked and cut to the limit.
@@ -51,7 +53,7 @@ pub struct Executed {
     pub answers: Vec<(String, String)>,
     /// True if it called `finish`.
     pub finished: bool,
-    /// The question that the next message answers.
+    /// What a suspended round waits for, in words.
     pub waiting: Option<String>,
     /// The sentence of a refused call.
     pub refused: Option<String>,
@@ -74,142 +76,97 @@ pub enum ExecuteError {
     Store(#[from] StoreError),
 }
 
+/// What a round's end means for its session: called right before the end is stored, so that both are stored in one write. A
+/// round that is suspended ends more than once.
+pub type Settle<'a> = &'a mut (dyn FnMut(&mut Session, &Executed) + Send);
+
+/// What rounds need from outside, apart from their session.
+#[derive(Clone, Copy)]
+pub struct Stage<'a> {
+    /// The door to all effects.
+    pub gate: &'a Arc<Gate>,
+    /// Where programs run.
+    pub interpreter: &'a Interpreter,
+    /// Who approves and answers.
+    pub attendant: &'a Arc<dyn Attendant>,
+    /// Ends the round when it is cancelled.
+    pub cancel: &'a CancellationToken,
+}
+
 /// Runs `program` as the session's next round, and stores all that came of it.
 ///
 /// # Errors
 /// The interpreter could not start a process, or the store failed. What the program did wrong is an [`Outcome`].
 pub async fn execute(
-    gate: &Arc<Gate>,
-    interpreter: &Interpreter,
+    stage: Stage<'_>,
     session: &mut Session,
     program: &Program,
     order: Order,
-    attendant: Arc<dyn Attendant>,
-    cancel: &CancellationToken,
+    settle: Settle<'_>,
 ) -> Result<Executed, ExecuteError> {
+    abandon(session, "another program was run in its place").await?;
     let Program { prefix, hole, suffix, .. } = program;
-    let goal = gate.secrets().mask(&order.goal);
-    let mut round =
-        session.begin_round(order.goal, order.parents, prefix.clone(), hole.clone(), suffix.clone()).await?;
-    let emitter = session.emitter();
-    emitter.emit(EventKind::Custom(Custom::Program {
+    let (goal, parents) = (order.goal.clone(), order.parents.clone());
+    let mut round = session.begin_round(goal, parents, prefix.clone(), hole.clone(), suffix.clone()).await?;
+    round.usage.prompt_tokens = order.prompt_tokens;
+    round.usage.completion_tokens = order.completion_tokens;
+    session.emitter().emit(EventKind::Custom(Custom::Program {
         prefix: prefix.clone(),
         hole: hole.clone(),
         suffix: suffix.clone(),
         repairs: program.repairs.clone(),
     }));
-    let context = SessionContext {
-        session: session.record().id.clone(),
-        round: round.number,
-        trace: order.trace,
-        tenant: session.record().tenant.clone(),
-        user: session.record().user.clone(),
-    };
-    let variables: BTreeMap<_, _> = session.variables().clone();
-    let killed = cancel.child_token();
-    let entered = gate.live().enter(&context.session, round.number, &goal, order.limits.wall_s, killed.clone());
-    let host = Arc::new(RoundGate::new(
-        Arc::clone(gate),
-        session.journal(round.number),
-        emitter.clone(),
-        context,
-        Arc::clone(&entered.running),
-        attendant,
-        variables,
-    ));
-    let run = Run {
-        source: hole.clone(),
-        file_name: order.file_name,
-        variables: session.carried(&program.names).await?,
-        proxies: gate.declarations().into_iter().map(|declaration| declaration.name).collect(),
-        limits: order.limits,
-    };
-    let ran = interpreter.run(run, Arc::clone(&host) as Arc<dyn interpreter::Host>, killed.clone()).await;
-    drop(entered);
-    let was_killed = killed.is_cancelled() && !cancel.is_cancelled();
-    let finished = match ran {
-        Ok(finished) => finished,
-        Err(error) => {
-            // A round that was opened is ended, whatever happened: nothing may look as if it still ran.
-            let stopped = Outcome::Stopped { limit: "crash".to_owned(), message: error.to_string() };
-            round.outcome = Some(stopped);
-            round.ended_at = Some(Timestamp::now());
-            session.commit_round(round, Vec::new(), Vec::new()).await?;
-            return Err(error.into());
-        }
-    };
-    end_cut_off_calls(session, &round, &emitter).await?;
+    let first = Replay::of(Vec::new());
+    Performance { stage, session, program, order, settle }.until_it_ends(round, first, Vec::new()).await
+}
 
-    let effects = host.effects();
-    round.outcome = Some(outcome(gate, &finished, was_killed));
-    round.output = gate.secrets().mask(&finished.output);
-    round.statements_done = finished.statements_done;
+/// Goes on with the session's last round if it was cut off or waits for something: its program runs again, and its calls are
+/// answered from the journal up to the first that has no answer there. `None` if there is no such round. Of `order` only the
+/// file name, the limits and the trace matter.
+///
+/// # Errors
+/// As [`execute`].
+pub async fn resume(
+    stage: Stage<'_>,
+    session: &mut Session,
+    order: Order,
+    settle: Settle<'_>,
+) -> Result<Option<Executed>, ExecuteError> {
+    let told = session.events_of_open_round().await?;
+    let Some(round) = session.reopen_round() else { return Ok(None) };
+    let carried: Vec<_> = session.variables().values().cloned().collect();
+    let known = Known {
+        declarations: &stage.gate.declarations(),
+        carried: &carried,
+        finish_length: false,
+        config: &Default::default(),
+    };
+    let program = reopened(&round.prefix, &round.hole, &round.suffix, &known);
+    let order = Order { goal: round.goal.clone(), ..order };
+    let replay = Replay::of(session.calls(round.number).await?);
+    let performance = Performance { stage, session, program: &program, order, settle };
+    performance.until_it_ends(round, replay, told).await.map(Some)
+}
+
+/// Gives up a round that was cut off or waits: it is stored as stopped, with nothing carried. Its calls stay in the journal.
+///
+/// # Errors
+/// Those of the store.
+pub async fn abandon(session: &mut Session, why: &str) -> Result<Option<Round>, StoreError> {
+    let Some(mut round) = session.reopen_round() else { return Ok(None) };
+    end_cut_off_calls(session, &round, &session.emitter()).await?;
+    let message = format!("the program was cut off and given up: {why}; nothing that it assigned was kept");
+    round.outcome = Some(Outcome::Stopped { limit: "abandoned".to_owned(), message });
     round.ended_at = Some(Timestamp::now());
-    round.usage = RoundUsage {
-        wall_ms: finished.usage.wall.as_secs_f64() * 1_000.0,
-        cpu_ms: finished.usage.cpu.as_secs_f64() * 1_000.0,
-        peak_rss_kib: finished.usage.peak_rss_kib,
-        prompt_tokens: order.prompt_tokens,
-        completion_tokens: order.completion_tokens,
-    };
-    // A name that holds what cannot be kept must not read as its older value in the next round.
-    let mut removed = finished.removed;
-    let outdated =
-        finished.not_carried.iter().map(|(name, _)| name).filter(|name| session.variables().contains_key(*name));
-    removed.extend(outdated.cloned());
-    let written = finished.written.into_iter().map(|mut captured| {
-        captured.preview = gate.secrets().mask(&captured.preview);
-        written_variable(captured, round.number)
-    });
-    let written = written.collect();
-    let (written, too_large) = session.fit(written, &removed);
-    let outdated = too_large.iter().map(|(name, _)| name).filter(|name| session.variables().contains_key(*name));
-    removed.extend(outdated.cloned().collect::<Vec<_>>());
-    removed.sort();
-    removed.dedup();
-    let mut not_carried = finished.not_carried;
-    not_carried.extend(too_large);
-    round.written = written.iter().map(|written| written.variable.name.clone()).collect();
-    round.removed = removed.clone();
-    let outcome = round.outcome.clone().unwrap_or(Outcome::Finished { value: None });
-    let (kind, message) = ending_words(&outcome);
-    let value = match &outcome {
-        Outcome::Finished { value } => value.clone(),
-        _ => None,
-    };
-    emitter.emit(EventKind::Custom(Custom::RoundEnded {
-        outcome: kind.to_owned(),
-        message,
-        value,
-        written: round.written.clone(),
-        removed: round.removed.clone(),
-        not_carried: not_carried.clone(),
-        wall_ms: round.usage.wall_ms,
-        cpu_ms: round.usage.cpu_ms,
-    }));
-    let executed = Executed {
-        round: round.number,
-        outcome,
-        output: round.output.clone(),
-        replies: effects.replies(),
-        answers: effects.answers(),
-        finished: effects.finished(),
-        waiting: effects.waiting(),
-        refused: effects.refused(),
-        calls: Vec::new(),
-        written: round.written.clone(),
-        not_carried,
-    };
-    session.commit_round(round, written, removed).await?;
-    let calls = session.calls(executed.round).await?.iter().map(|call| call_line(gate, call)).collect();
-    Ok(Executed { calls, ..executed })
+    session.commit_round(round.clone(), Vec::new(), Vec::new()).await?;
+    Ok(Some(round))
 }
 
 /// Ends the calls that the program, or its end, left unanswered: their toolkits were told to stop.
-async fn end_cut_off_calls(session: &Session, round: &Round, emitter: &Emitter) -> Result<(), StoreError> {
+pub(super) async fn end_cut_off_calls(session: &Session, round: &Round, emitter: &Emitter) -> Result<(), StoreError> {
     let journal = session.journal(round.number);
     for mut call in session.calls(round.number).await? {
-        if call.status != CallStatus::Requested {
+        if matches!(call.status, CallStatus::Done { .. } | CallStatus::Failed { .. }) {
             continue;
         }
         let error = ToolError::new(ErrorKind::Failed, "cut off: the program no longer waited for the answer");
@@ -228,50 +185,4 @@ async fn end_cut_off_calls(session: &Session, round: &Round, emitter: &Emitter) 
         });
     }
     Ok(())
-}
-
-fn outcome(gate: &Gate, finished: &Finished, was_killed: bool) -> Outcome {
-    match &finished.ending {
-        Ending::Returned { value } => {
-            Outcome::Finished { value: value.as_deref().map(|value| gate.secrets().mask(value)) }
-        }
-        Ending::Raised { traceback, statement, .. } => {
-            Outcome::Raised { traceback: gate.secrets().mask(traceback), statement: *statement }
-        }
-        Ending::Limit { limit, message } => Outcome::Stopped { limit: (*limit).to_owned(), message: message.clone() },
-        Ending::Crashed { message } => Outcome::Stopped { limit: "crash".to_owned(), message: message.clone() },
-        Ending::Cancelled if was_killed => Outcome::Stopped {
-            limit: "killed".to_owned(),
-            message: "a person ended the program with `fimble kill`; nothing that it assigned was kept".to_owned(),
-        },
-        Ending::Cancelled => {
-            Outcome::Stopped { limit: "cancelled".to_owned(), message: "the user stopped the program".to_owned() }
-        }
-    }
-}
-
-fn ending_words(outcome: &Outcome) -> (&'static str, String) {
-    match outcome {
-        Outcome::Finished { .. } => ("finished", String::new()),
-        Outcome::Raised { traceback, .. } => ("raised", traceback.clone()),
-        Outcome::Suspended { on, .. } => ("suspended", on.clone()),
-        Outcome::Stopped { message, .. } => ("stopped", message.clone()),
-    }
-}
-
-/// `git_toolkit.log(limit=5)`, with what went wrong if it failed.
-fn call_line(gate: &Gate, call: &crate::record::CallRecord) -> String {
-    let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let mut arguments = arguments.join(", ");
-    if let Some((end, _)) = arguments.char_indices().nth(LINE_CHARACTERS) {
-        arguments.truncate(end);
-        arguments.push('…');
-    }
-    let line = format!("{}.{}({arguments})", call.toolkit, call.operation);
-    let line = match &call.status {
-        CallStatus::Done { .. } => line,
-        CallStatus::Failed { error } => format!("{line} failed: {error}"),
-        CallStatus::Requested => format!("{line} was cut off"),
-    };
-    gate.secrets().mask(&line)
 }

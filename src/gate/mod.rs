@@ -3,11 +3,15 @@
 //!
 //! The gate does not know the model, the prompt or the terminal: what needs a person goes to an [`Attendant`].
 
+mod answer;
 mod call;
+mod effects;
 mod execute;
 mod live;
 mod patience;
+mod performance;
 mod policy;
+mod replay;
 mod round;
 mod secrets;
 mod system;
@@ -19,10 +23,12 @@ use async_trait::async_trait;
 use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
-pub use execute::{ExecuteError, Executed, Order, execute};
+pub use answer::{AnswerError, Waiting, answer, waiting};
+pub use effects::Effects;
+pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use live::{Live, RoundView, Wait, WaitKind};
 pub use policy::{Decision, Policy};
-pub use round::{Effects, RoundGate};
+pub use round::RoundGate;
 pub use secrets::Secrets;
 
 use crate::registry::Registry;
@@ -44,8 +50,13 @@ pub struct Config {
     pub result_kib: u64,
     /// KiB of a result that an event shows. Default 4.
     pub event_result_kib: u64,
-    /// The longest `system_toolkit.sleep` in seconds. Default 30.
+    /// The longest `system_toolkit.sleep` in seconds. Default 604,800, a week.
     pub sleep_s: f64,
+    /// Seconds that a program's process is kept while it waits for a person or sleeps; it runs again from its journal
+    /// afterwards. Default 30.
+    pub grace_s: f64,
+    /// Milliseconds after which the events of a round under way are stored, for those who follow it. Default 500.
+    pub flush_ms: u64,
 }
 
 impl Default for Config {
@@ -56,7 +67,9 @@ impl Default for Config {
             arguments_kib: 1_024,
             result_kib: 4_096,
             event_result_kib: 4,
-            sleep_s: 30.0,
+            sleep_s: 604_800.0,
+            grace_s: 30.0,
+            flush_ms: 500,
         }
     }
 }
@@ -64,6 +77,14 @@ impl Default for Config {
 impl Config {
     fn call_timeout(&self) -> Duration {
         Duration::try_from_secs_f64(self.call_timeout_s).unwrap_or(Duration::from_secs(30))
+    }
+
+    fn grace(&self) -> Duration {
+        Duration::try_from_secs_f64(self.grace_s).unwrap_or(Duration::from_secs(30))
+    }
+
+    fn flush(&self) -> Duration {
+        Duration::from_millis(self.flush_ms.max(1))
     }
 }
 
@@ -85,6 +106,13 @@ pub struct Approval {
     pub arguments: String,
     /// The declared risk.
     pub risk: fimble_toolkit::Risk,
+}
+
+impl Approval {
+    /// The question, in words.
+    pub fn question(&self) -> String {
+        format!("May this {} operation be called? {}({})", self.risk, self.operation, self.arguments)
+    }
 }
 
 /// Nobody is there.

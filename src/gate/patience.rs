@@ -1,10 +1,15 @@
-//! The person behind a stopwatch: the time that a program waits for a person is not the program's.
+//! The person whom a round asks. Time that it waits for a person is not its own, and a wait that takes long lets its process
+//! go: the round is suspended, and runs again once there is an answer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
+use super::effects::Effects;
 use super::live::{Running, WaitKind};
 use super::{Approval, Attendant};
 
@@ -51,27 +56,101 @@ impl Stopwatch {
     }
 }
 
+/// What a suspended round waits for.
+#[derive(Debug)]
+pub(super) struct Suspension {
+    /// The word of [`Outcome::Suspended`](crate::record::Outcome::Suspended).
+    pub on: &'static str,
+    /// The key of the call that waits.
+    pub call: String,
+    /// The question, for a person.
+    pub text: String,
+    /// How it may end while this process lives.
+    pub end: End,
+}
+
+/// How a suspension may end by itself.
+#[derive(Debug)]
+pub(super) enum End {
+    /// By somebody else.
+    Elsewhere,
+    /// By the person who was asked and has not answered yet.
+    Answer(AbortOnDropHandle<Option<String>>),
+    /// By time.
+    At(Timestamp),
+}
+
 /// The person whom a round asks.
 pub(super) struct Patience {
     attendant: Arc<dyn Attendant>,
     running: Arc<Running>,
+    effects: Arc<Effects>,
+    /// How long the round's process is kept for an answer.
+    grace: Duration,
+    suspending: CancellationToken,
 }
 
 impl Patience {
-    pub(super) fn new(attendant: Arc<dyn Attendant>, running: Arc<Running>) -> Self {
-        Self { attendant, running }
+    pub(super) fn new(
+        attendant: Arc<dyn Attendant>,
+        running: Arc<Running>,
+        effects: Arc<Effects>,
+        grace: Duration,
+    ) -> Self {
+        Self { attendant, running, effects, grace, suspending: CancellationToken::new() }
     }
-}
 
-#[async_trait]
-impl Attendant for Patience {
-    async fn approve(&self, request: &Approval) -> Option<bool> {
+    /// Cancelled once the round waits for what may take long. No call is answered any more.
+    pub(super) fn suspending(&self) -> &CancellationToken {
+        &self.suspending
+    }
+
+    /// May this call be made? Otherwise why nobody has said so yet.
+    pub(super) async fn approve(&self, request: Approval) -> Result<bool, End> {
         let _waiting = self.running.wait(WaitKind::Approval, &request.operation);
-        self.attendant.approve(request).await
+        let attendant = Arc::clone(&self.attendant);
+        let answer = async move {
+            let approved = attendant.approve(&request).await?;
+            Some(if approved { YES } else { NO }.to_owned())
+        };
+        self.within_grace(answer).await.map(|answer| answer == YES)
     }
 
-    async fn answer(&self, question: &str, choices: &[String]) -> Option<String> {
+    /// The answer to a question; otherwise why there is none yet.
+    pub(super) async fn answer(&self, question: &str, choices: &[String]) -> Result<String, End> {
         let _waiting = self.running.wait(WaitKind::Answer, question);
-        self.attendant.answer(question, choices).await
+        let (attendant, question, choices) = (Arc::clone(&self.attendant), question.to_owned(), choices.to_vec());
+        self.within_grace(async move { attendant.answer(&question, &choices).await }).await
+    }
+
+    /// Returns at that time, if it comes while the process is kept.
+    pub(super) async fn wait_until(&self, at: Timestamp) -> Result<(), End> {
+        let left = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
+        if left > self.grace {
+            return Err(End::At(at));
+        }
+        tokio::time::sleep(left).await;
+        Ok(())
+    }
+
+    /// The round goes no further in this process. Never returns: its process is about to be let go.
+    pub(super) async fn suspend<T>(&self, suspension: Suspension) -> T {
+        self.effects.suspend(suspension);
+        self.suspending.cancel();
+        std::future::pending().await
+    }
+
+    async fn within_grace(&self, answer: impl Future<Output = Option<String>> + Send + 'static) -> Result<String, End> {
+        // A task of its own, so that the question stays open when the process is let go.
+        let mut asking = AbortOnDropHandle::new(tokio::spawn(answer));
+        match timeout(self.grace, &mut asking).await {
+            Ok(Ok(Some(answer))) => Ok(answer),
+            Ok(_) => Err(End::Elsewhere),
+            Err(_) => Err(End::Answer(asking)),
+        }
     }
 }
+
+/// How an approval is answered, in words.
+pub(super) const YES: &str = "yes";
+pub(super) const NO: &str = "no";

@@ -1,146 +1,259 @@
 //! The gate of one round: the [`Host`] that answers a program's calls.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use fimble_toolkit::{ErrorKind, Operation, SessionContext, ToolError, Toolkit};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
+use super::answer::{self, Doubt};
 use super::call::json_text;
+use super::effects::Effects;
 use super::live::{Running, WaitKind};
-use super::patience::Patience;
+use super::patience::{Patience, Suspension};
+use super::replay::{Replay, Teller};
 use super::system::{self, System};
-use super::{Attendant, Gate};
+use super::{Decision, Gate};
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
-use crate::record::{CallRecord, CallStatus, Variable};
+use crate::record::{CallRecord, CallStatus};
 use crate::registry::{bind_call, unknown_operation};
-use crate::session::{Emitter, Journal, call_key};
+use crate::session::{Journal, call_key};
+use crate::store::StoreError;
 
 /// Answers the calls of one round.
 pub struct RoundGate {
-    gate: Arc<Gate>,
-    journal: Journal,
-    emitter: Emitter,
-    context: SessionContext,
-    running: Arc<Running>,
-    patience: Arc<Patience>,
-    system: Arc<System>,
-    effects: Arc<Effects>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) journal: Journal,
+    pub(super) teller: Teller,
+    pub(super) context: SessionContext,
+    pub(super) running: Arc<Running>,
+    pub(super) patience: Arc<Patience>,
+    pub(super) system: Arc<System>,
+    pub(super) effects: Arc<Effects>,
+    pub(super) replay: Replay,
+    /// How many toolkits act now.
+    pub(super) acting: watch::Sender<usize>,
 }
 
-/// What a round did to its conversation, apart from its calls.
-#[derive(Debug, Default)]
-pub struct Effects {
-    state: Mutex<EffectsState>,
-}
-
-#[derive(Debug, Default)]
-struct EffectsState {
-    replies: Vec<String>,
-    answers: Vec<(String, String)>,
-    waiting: Option<String>,
-    finished: bool,
-    refused: Option<String>,
-    failures: Vec<ToolError>,
+/// Where a call's way through the gate begins.
+enum Start {
+    /// It was made before.
+    Again(CallRecord),
+    /// It is new; its record is in no journal yet.
+    New(CallRecord),
 }
 
 impl RoundGate {
-    /// The gate of a round of `context`'s session.
-    pub(super) fn new(
-        gate: Arc<Gate>,
-        journal: Journal,
-        emitter: Emitter,
-        context: SessionContext,
-        running: Arc<Running>,
-        attendant: Arc<dyn Attendant>,
-        variables: BTreeMap<String, Variable>,
-    ) -> Self {
-        let effects = Arc::<Effects>::default();
-        let patience = Arc::new(Patience::new(attendant, Arc::clone(&running)));
-        let system = Arc::new(System {
-            effects: Arc::clone(&effects),
-            emitter: emitter.clone(),
-            attendant: Arc::clone(&patience) as Arc<dyn Attendant>,
-            declarations: gate.declarations(),
-            variables,
-            secrets: gate.secrets.clone(),
-            longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
-        });
-        Self { gate, journal, emitter, context, running, patience, system, effects }
-    }
-
     /// What the round did to its conversation.
     pub fn effects(&self) -> &Effects {
         &self.effects
     }
 
-    /// Binds, judges, journals and runs one call.
+    /// How the program differs from its earlier run if it ends here.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.replay.missing()
+    }
+
+    /// Cancelled once the round waits for what may take long.
+    pub(super) fn suspending(&self) -> &CancellationToken {
+        self.patience.suspending()
+    }
+
+    /// Returns once no toolkit acts any more.
+    pub(super) async fn quiet(&self) {
+        // The sender lives in here: an error cannot be.
+        let _ = self.acting.subscribe().wait_for(|acting| *acting == 0).await;
+    }
+
+    /// Binds, judges, journals and runs one call, or answers it from the journal.
     async fn pass(&self, call: HostCall) -> Result<Value, ToolError> {
         // A bare `except:` may have caught the end of the round; nothing more is done in it all the same.
         if let Some(sentence) = self.effects.ending() {
             return Err(ToolError::new(ErrorKind::Denied, sentence));
         }
+        if self.suspending().is_cancelled() {
+            return std::future::pending().await;
+        }
         let (toolkit, operation) = self.find(&call.target, &call.method)?;
         let called = format!("{}.{}", call.target, call.method);
         let arguments = bind_call(&called, &operation, call.positional, call.keyword)?;
         self.gate.refuse_giant_arguments(&called, &arguments)?;
-        let key = call_key(
-            &self.context.session,
-            self.context.round,
-            call.site,
-            call.ordinal,
-            &call.target,
-            &call.method,
-            &arguments,
-        );
-        // The journal is kept and shown: what must not be seen is not in it. The toolkit gets the arguments themselves.
-        let mut shown = Value::Object(arguments.clone());
-        self.gate.secrets().mask_value(&mut shown);
-        let shown = match shown {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
+        let (site, ordinal) = (call.site, call.ordinal);
+        let SessionContext { session, round, .. } = &self.context;
+        let key = call_key(session, *round, site, ordinal, &call.target, &call.method, &arguments);
+        let start = match self.replay.take(call.id, &key, &called) {
+            Ok(Some(record)) => Start::Again(record),
+            Ok(None) => Start::New(CallRecord {
+                key,
+                number: call.id,
+                site,
+                ordinal,
+                toolkit: call.target,
+                operation: call.method,
+                arguments: self.masked(&arguments),
+                risk: operation.risk,
+                status: CallStatus::Waiting,
+                requested_at: Timestamp::now(),
+                done_at: None,
+                readings: call.readings,
+            }),
+            Err(sentence) => {
+                self.effects.diverge(sentence.clone());
+                return Err(ToolError::new(ErrorKind::Denied, sentence));
+            }
         };
-        let mut record = CallRecord {
-            key: key.clone(),
-            site: call.site,
-            ordinal: call.ordinal,
-            toolkit: call.target,
-            operation: call.method,
-            arguments: shown,
-            risk: operation.risk,
-            status: CallStatus::Requested,
-            requested_at: Timestamp::now(),
-            done_at: None,
+        let mut record = match start {
+            Start::Again(record) if record.done_at.is_some() => return self.answered(record).await,
+            Start::Again(record) => self.go_on(record, &operation).await?,
+            Start::New(record) => self.admit(record, false).await?,
         };
-        // The system toolkit acts on the session alone; policy is about the world.
-        let is_own = record.toolkit == system::NAME;
-        if !is_own && let Err(refusal) = self.gate.judge(&record, self.patience.as_ref()).await {
-            self.effects.refuse(refusal.message.clone());
-            return Err(refusal);
-        }
-        self.journal.request(&record).await.map_err(|error| {
-            // An effect without a record must not happen.
-            ToolError::new(ErrorKind::Denied, format!("the call cannot be journaled, so it was not made: {error}"))
-        })?;
         self.tell_request(&record);
         let begun = Instant::now();
         let waiting = self.running.wait(WaitKind::Call, &called);
+        let is_own = record.toolkit == system::NAME;
+        let acting = (!is_own).then(|| Acting::new(&self.acting));
+        self.system.begun(&record);
         let result = self.gate.run(toolkit.as_ref(), &operation, &record, arguments, &self.context).await;
         drop(waiting);
+        self.finish(&mut record, &result).await.map_err(|error| {
+            ToolError::new(ErrorKind::Denied, format!("the call was made, but its result cannot be journaled: {error}"))
+        })?;
+        drop(acting);
+        self.tell_result(&record, begun);
+        result
+    }
+
+    /// A call that was answered before.
+    async fn answered(&self, record: CallRecord) -> Result<Value, ToolError> {
+        self.replay.in_turn(record.number).await;
+        self.tell_request(&record);
+        self.tell_result(&record, Instant::now());
+        if record.toolkit == system::NAME {
+            self.system.repeat(&record);
+        }
+        match record.status {
+            CallStatus::Failed { error } => {
+                if error.kind == ErrorKind::Denied {
+                    self.effects.refuse(error.message.clone());
+                }
+                Err(error)
+            }
+            CallStatus::Done { result } => Ok(result),
+            // Only those two have an end.
+            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested => Ok(Value::Null),
+        }
+    }
+
+    /// A call that was made before and not answered: it may go on if nothing is done twice.
+    async fn go_on(&self, record: CallRecord, operation: &Operation) -> Result<CallRecord, ToolError> {
+        match record.status {
+            CallStatus::Waiting => self.admit(record, true).await,
+            CallStatus::Requested if !operation.idempotent => self.resolve(record).await,
+            CallStatus::Approved => self.request(record, true).await,
+            _ => Ok(record),
+        }
+    }
+
+    /// A call that may or may not have been made: a person knows, or can look.
+    async fn resolve(&self, mut record: CallRecord) -> Result<CallRecord, ToolError> {
+        let question = answer::doubt(&record, self.gate.secrets());
+        let said = match self.patience.answer(&question, &answer::DOUBTS.map(str::to_owned)).await {
+            Ok(said) => said,
+            Err(end) => {
+                let call = record.key.clone();
+                self.patience.suspend(Suspension { on: answer::DOUBT, call, text: question, end }).await
+            }
+        };
+        // Whatever is no clear word must not act again.
+        let error = match Doubt::of(&said).unwrap_or(Doubt::Stop) {
+            Doubt::Again => return Ok(record),
+            doubt => doubt.error(&record),
+        };
+        self.fail(&mut record, true, error).await
+    }
+
+    /// Lets a call pass that policy or the person allows, and journals it.
+    async fn admit(&self, mut record: CallRecord, is_journaled: bool) -> Result<CallRecord, ToolError> {
+        // The system toolkit acts on the session alone; policy is about the world.
+        if record.toolkit == system::NAME {
+            return self.request(record, is_journaled).await;
+        }
+        let refusal = match self.gate.judge(&record) {
+            (Decision::Allow, _) => return self.request(record, is_journaled).await,
+            (Decision::Deny, refusal) => refusal,
+            (Decision::Ask, refusal) => {
+                match self.patience.approve(answer::approval(&record, self.gate.secrets())).await {
+                    Ok(true) => return self.request(record, is_journaled).await,
+                    Ok(false) => refusal,
+                    Err(end) => {
+                        if !is_journaled {
+                            self.journal.request(&record).await.map_err(not_journaled)?;
+                        }
+                        self.tell_request(&record);
+                        let text = answer::approval(&record, self.gate.secrets()).question();
+                        let call = record.key.clone();
+                        self.patience.suspend(Suspension { on: answer::APPROVAL, call, text, end }).await
+                    }
+                }
+            }
+        };
+        let error = ToolError::new(ErrorKind::Denied, refusal);
+        self.fail(&mut record, is_journaled, error).await
+    }
+
+    /// Journals that the toolkit is about to act; an effect without a record must not happen.
+    async fn request(&self, mut record: CallRecord, is_journaled: bool) -> Result<CallRecord, ToolError> {
+        record.status = CallStatus::Requested;
+        record.requested_at = Timestamp::now();
+        let journaled = match is_journaled {
+            true => self.journal.finish(&record).await,
+            false => self.journal.request(&record).await,
+        };
+        journaled.map_err(not_journaled)?;
+        Ok(record)
+    }
+
+    /// Ends a call that is not made.
+    async fn fail(
+        &self,
+        record: &mut CallRecord,
+        is_journaled: bool,
+        error: ToolError,
+    ) -> Result<CallRecord, ToolError> {
+        if !is_journaled {
+            self.journal.request(record).await.map_err(not_journaled)?;
+        }
+        self.tell_request(record);
+        self.finish(record, &Err(error.clone())).await.map_err(not_journaled)?;
+        self.tell_result(record, Instant::now());
+        if error.kind == ErrorKind::Denied {
+            self.effects.refuse(error.message.clone());
+        }
+        Err(error)
+    }
+
+    async fn finish(&self, record: &mut CallRecord, result: &Result<Value, ToolError>) -> Result<(), StoreError> {
         record.done_at = Some(Timestamp::now());
-        record.status = match &result {
+        record.status = match result {
             Ok(value) => CallStatus::Done { result: value.clone() },
             Err(error) => CallStatus::Failed { error: error.clone() },
         };
-        self.journal.finish(&record).await.map_err(|error| {
-            ToolError::new(ErrorKind::Denied, format!("the call was made, but its result cannot be journaled: {error}"))
-        })?;
-        self.tell_result(&record, begun);
-        result
+        self.journal.finish(record).await
+    }
+
+    /// Arguments for the journal, which is kept and shown: what must not be seen is not in it.
+    fn masked(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let mut shown = Value::Object(arguments.clone());
+        self.gate.secrets().mask_value(&mut shown);
+        match shown {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
     }
 
     fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
@@ -160,7 +273,7 @@ impl RoundGate {
     }
 
     fn tell_request(&self, record: &CallRecord) {
-        self.emitter.emit(EventKind::ToolCallChunk {
+        self.teller.emit(EventKind::ToolCallChunk {
             tool_call_id: record.key.clone(),
             tool_call_name: format!("{}.{}", record.toolkit, record.operation),
             delta: cut(&json_text(&record.arguments), self.event_bytes()),
@@ -174,9 +287,9 @@ impl RoundGate {
                 (error.to_string(), true)
             }
             CallStatus::Done { result } => (cut(&json_text(result), self.event_bytes()), false),
-            CallStatus::Requested => (String::new(), false),
+            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested => return,
         };
-        self.emitter.emit(EventKind::ToolCallResult {
+        self.teller.emit(EventKind::ToolCallResult {
             message_id: format!("{}-result", record.key),
             tool_call_id: record.key.clone(),
             content,
@@ -203,87 +316,33 @@ impl Host for RoundGate {
     }
 
     fn print(&self, text: &str) {
-        self.emitter.emit(EventKind::Custom(Custom::Print { text: self.gate.secrets.mask(text) }));
+        self.teller.emit(EventKind::Custom(Custom::Print { text: self.gate.secrets.mask(text) }));
     }
 
     fn statement(&self, number: u32, of: u32) {
-        self.emitter.emit(EventKind::Custom(Custom::Statement { number, of }));
+        self.teller.emit(EventKind::Custom(Custom::Statement { number, of }));
     }
 }
 
-impl Effects {
-    /// What was said to the user, in order.
-    pub fn replies(&self) -> Vec<String> {
-        self.read(|state| state.replies.clone())
-    }
+fn not_journaled(error: StoreError) -> ToolError {
+    ToolError::new(ErrorKind::Denied, format!("the call cannot be journaled, so it was not made: {error}"))
+}
 
-    /// Questions that were answered, with the answers.
-    pub fn answers(&self) -> Vec<(String, String)> {
-        self.read(|state| state.answers.clone())
-    }
+/// A toolkit that acts, until this is dropped.
+struct Acting<'a> {
+    count: &'a watch::Sender<usize>,
+}
 
-    /// The question that the user answers with the next message.
-    pub fn waiting(&self) -> Option<String> {
-        self.read(|state| state.waiting.clone())
+impl<'a> Acting<'a> {
+    fn new(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|acting| *acting += 1);
+        Self { count }
     }
+}
 
-    /// True if the program called `finish`.
-    pub fn finished(&self) -> bool {
-        self.read(|state| state.finished)
-    }
-
-    /// The sentence of a call that policy or the user refused.
-    pub fn refused(&self) -> Option<String> {
-        self.read(|state| state.refused.clone())
-    }
-
-    /// Why nothing more is done in this round, if so.
-    pub(super) fn ending(&self) -> Option<String> {
-        self.read(|state| {
-            let waiting = state.waiting.as_ref().map(|_| "the round ended when it asked the user".to_owned());
-            state.refused.clone().or(waiting)
-        })
-    }
-
-    /// The errors of calls that failed, in order.
-    pub fn failures(&self) -> Vec<ToolError> {
-        self.read(|state| state.failures.clone())
-    }
-
-    /// Adds a reply and returns its number within the round, from 1.
-    pub(super) fn add_reply(&self, text: String) -> usize {
-        self.write(|state| {
-            state.replies.push(text);
-            state.replies.len()
-        })
-    }
-
-    pub(super) fn add_answer(&self, question: &str, answer: &str) {
-        self.write(|state| state.answers.push((question.to_owned(), answer.to_owned())));
-    }
-
-    pub(super) fn wait_for_user(&self, question: String) {
-        self.write(|state| state.waiting = Some(question));
-    }
-
-    pub(super) fn finish(&self) {
-        self.write(|state| state.finished = true);
-    }
-
-    fn refuse(&self, sentence: String) {
-        self.write(|state| state.refused = Some(sentence));
-    }
-
-    fn fail(&self, error: ToolError) {
-        self.write(|state| state.failures.push(error));
-    }
-
-    fn read<T>(&self, look: impl FnOnce(&EffectsState) -> T) -> T {
-        look(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn write<T>(&self, change: impl FnOnce(&mut EffectsState) -> T) -> T {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+impl Drop for Acting<'_> {
+    fn drop(&mut self) {
+        self.count.send_modify(|acting| *acting -= 1);
     }
 }
 

@@ -3,20 +3,22 @@
 //! It acts on nothing outside the process; what it changes leaves as [`Effects`] and events.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fimble_toolkit::{Declaration, ErrorKind, ToolError, Toolkit, toolkit};
+use fimble_toolkit::{Call, Declaration, ToolError, Toolkit, toolkit};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::round::Effects;
-use super::{Attendant, Secrets};
+use super::Secrets;
+use super::answer;
+use super::effects::Effects;
+use super::patience::{Patience, Suspension};
+use super::replay::Teller;
 use crate::event::{Custom, EventKind};
-use crate::record::Variable;
-use crate::session::Emitter;
+use crate::record::{CallRecord, CallStatus, Variable};
 
 /// The name that programs call it by.
 pub(super) const NAME: &str = "system_toolkit";
@@ -24,24 +26,28 @@ pub(super) const NAME: &str = "system_toolkit";
 /// The toolkit of one round.
 pub(super) struct System {
     pub(super) effects: Arc<Effects>,
-    pub(super) emitter: Emitter,
-    pub(super) attendant: Arc<dyn Attendant>,
+    pub(super) teller: Teller,
+    /// `None` where nothing is called.
+    pub(super) patience: Option<Arc<Patience>>,
     pub(super) declarations: Vec<Declaration>,
     pub(super) variables: BTreeMap<String, Variable>,
     pub(super) secrets: Secrets,
     pub(super) longest_sleep: Duration,
+    /// When calls were made first, by key.
+    pub(super) begun: Mutex<BTreeMap<String, Timestamp>>,
 }
 
 /// The declaration, which is the same in every round.
 pub(super) fn declaration() -> Declaration {
     System {
         effects: Arc::default(),
-        emitter: Emitter::detached(),
-        attendant: Arc::new(super::Unattended),
+        teller: Teller::detached(),
+        patience: None,
         declarations: Vec::new(),
         variables: BTreeMap::new(),
         secrets: Secrets::default(),
         longest_sleep: Duration::ZERO,
+        begun: Mutex::default(),
     }
     .declaration()
 }
@@ -77,6 +83,48 @@ pub(super) struct VariableLine {
     round: u64,
 }
 
+impl System {
+    /// Notes when a call was made first.
+    pub(super) fn begun(&self, record: &CallRecord) {
+        if record.toolkit == NAME && record.operation == SLEEP {
+            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            begun.insert(record.key.clone(), record.requested_at);
+        }
+    }
+
+    /// Does to the conversation what a call did that is answered from the journal.
+    pub(super) fn repeat(&self, record: &CallRecord) {
+        let CallStatus::Done { result } = &record.status else { return };
+        let text = |name: &str| record.arguments.get(name).and_then(serde_json::Value::as_str);
+        match record.operation.as_str() {
+            "send_message" => self.say(text("text").unwrap_or_default().to_owned()),
+            "ask_user" => {
+                let answer = result.as_str().unwrap_or_default();
+                self.effects.add_answer(text("question").unwrap_or_default(), answer);
+            }
+            "finish" => {
+                if let Some(summary) = text("summary").filter(|summary| !summary.trim().is_empty()) {
+                    self.say(summary.to_owned());
+                }
+                self.effects.finish();
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&self, text: String) {
+        let number = self.effects.add_reply(text.clone());
+        self.teller.emit(EventKind::TextMessageChunk {
+            message_id: format!("{}-{number}", self.teller.round()),
+            role: "assistant".to_owned(),
+            delta: text,
+        });
+    }
+}
+
+/// The operation that waits.
+const SLEEP: &str = "sleep";
+
 /// Talks to the user and looks at this session.
 #[toolkit(name = "system_toolkit")]
 impl System {
@@ -86,36 +134,30 @@ impl System {
         if text.trim().is_empty() {
             return Err(ToolError::invalid_argument("the message is empty").with_hint("say what you found"));
         }
-        let text = self.secrets.mask(&text);
-        let number = self.effects.add_reply(text.clone());
-        self.emitter.emit(EventKind::TextMessageChunk {
-            message_id: format!("{}-{number}", self.emitter.round()),
-            role: "assistant".to_owned(),
-            delta: text,
-        });
+        self.say(self.secrets.mask(&text));
         Ok(())
     }
 
     /// Ask the user and wait for the answer.
     #[operation(risk = "read", timeout_s = 86400)]
-    async fn ask_user(&self, question: String, choices: Option<Vec<String>>) -> Result<String, ToolError> {
+    async fn ask_user(&self, call: &Call, question: String, choices: Option<Vec<String>>) -> Result<String, ToolError> {
+        let Some(patience) = &self.patience else { return Err(ToolError::unavailable("nobody can be asked here")) };
         let choices = choices.unwrap_or_default();
         let question = self.secrets.mask(&question);
-        self.emitter.emit(EventKind::Custom(Custom::Question {
-            id: format!("{}-question", self.emitter.round()),
+        self.teller.emit(EventKind::Custom(Custom::Question {
+            id: call.key.clone(),
             text: question.clone(),
             choices: choices.clone(),
         }));
-        match self.attendant.answer(&question, &choices).await {
-            Some(answer) => {
-                self.effects.add_answer(&question, &answer);
-                Ok(answer)
+        let answer = match patience.answer(&question, &choices).await {
+            Ok(answer) => answer,
+            Err(end) => {
+                let (call, text) = (call.key.clone(), question);
+                return patience.suspend(Suspension { on: answer::QUESTION, call, text, end }).await;
             }
-            None => {
-                self.effects.wait_for_user(question);
-                Err(ToolError::new(ErrorKind::Denied, "the user answers with the next message; this round ends here"))
-            }
-        }
+        };
+        self.effects.add_answer(&question, &answer);
+        Ok(answer)
     }
 
     /// The current time, in the machine's zone or a named one such as Europe/Berlin.
@@ -143,15 +185,23 @@ impl System {
 
     /// Wait that many seconds.
     #[operation(risk = "read", timeout_s = 86400)]
-    async fn sleep(&self, seconds: f64) -> Result<(), ToolError> {
+    async fn sleep(&self, call: &Call, seconds: f64) -> Result<(), ToolError> {
+        let Some(patience) = &self.patience else { return Err(ToolError::unavailable("nothing can wait here")) };
         let longest = self.longest_sleep.as_secs_f64();
-        match Duration::try_from_secs_f64(seconds) {
-            Ok(duration) if duration <= self.longest_sleep => tokio::time::sleep(duration).await,
-            _ => {
-                return Err(ToolError::invalid_argument(format!("seconds must be between 0 and {longest}")));
+        let refuse = || ToolError::invalid_argument(format!("seconds must be between 0 and {longest}"));
+        let wait = Duration::try_from_secs_f64(seconds).map_err(|_| refuse())?;
+        if wait > self.longest_sleep {
+            return Err(refuse());
+        }
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).get(&call.key).copied();
+        let until = begun.unwrap_or_else(Timestamp::now).checked_add(wait).map_err(|_| refuse())?;
+        match patience.wait_until(until).await {
+            Ok(()) => Ok(()),
+            Err(end) => {
+                let (call, text) = (call.key.clone(), answer::until(until));
+                patience.suspend(Suspension { on: answer::SLEEP, call, text, end }).await
             }
         }
-        Ok(())
     }
 
     /// The operations of a toolkit, with parameters, results and notes.

@@ -47,7 +47,7 @@ pub(super) fn decide(stop: Option<Stop>, done: Option<&DoneEnding>, exit: Option
 /// The ending of a process that ended without a final frame.
 fn died(exit: Option<Exit>, limits: &Limits) -> Ending {
     let Some(Exit { code, signal, cpu_us, peak_rss_kib }) = exit else {
-        return Ending::Crashed {
+        return Ending::Lost {
             message: "the program's process was lost together with the interpreter; run the program again".to_owned(),
         };
     };

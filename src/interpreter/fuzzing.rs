@@ -65,6 +65,7 @@ fn run() -> Run {
         variables: Vec::new(),
         proxies: vec!["demo".to_owned()],
         limits: Limits { variable_kib: 1, variables_kib: 2, ..Limits::default() },
+        repeat: None,
     }
 }
 
@@ -97,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::interpreter::{Captured, HostCall};
-    use crate::record::{Site, VariableKind};
+    use crate::record::{Readings, Site, VariableKind};
 
     /// Any JSON value.
     fn value() -> impl Strategy<Value = Value> {
@@ -170,14 +171,17 @@ mod tests {
             keyword in prop::collection::vec((any::<String>(), value()), 0..4),
             (id, line, column, ordinal) in any::<(u64, u32, u32, u32)>(),
             (target, method) in any::<(String, String)>(),
+            (wall, steady, counter) in any::<(Vec<i64>, Vec<i64>, Vec<i64>)>(),
         ) {
+            let readings = Readings { wall, steady, counter };
             let keyword: Map<String, Value> = keyword.into_iter().collect();
             let written = json!({
                 "id": id, "target": target, "method": method, "positional": positional, "keyword": keyword,
-                "line": line, "column": column, "ordinal": ordinal,
+                "line": line, "column": column, "ordinal": ordinal, "readings": readings,
             });
             let body = serde_json::to_vec(&written).unwrap();
-            let call = HostCall { id, target, method, positional, keyword, site: Site { line, column }, ordinal };
+            let site = Site { line, column };
+            let call = HostCall { id, target, method, positional, keyword, site, ordinal, readings };
             prop_assert_eq!(message::read_call(&body), Ok(call));
         }
 

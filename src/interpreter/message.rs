@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::round::too_large;
 use super::{Carried, HostCall, Limits, Run, frame};
-use crate::record::Site;
+use crate::record::{Readings, Site};
 
 /// The body of [`frame::RUN`].
 #[derive(Serialize)]
@@ -19,6 +19,8 @@ pub(super) struct Opening<'a> {
     variables: &'a [Carried],
     proxies: &'a [String],
     limits: OpeningLimits,
+    seed: Option<&'a str>,
+    readings: Option<&'a Readings>,
 }
 
 #[derive(Serialize)]
@@ -47,6 +49,8 @@ impl<'a> Opening<'a> {
                 frame_bytes: bytes(frame_kib).min(u64::from(u32::MAX)),
                 calls,
             },
+            seed: run.repeat.as_ref().map(|repeat| repeat.seed.as_str()),
+            readings: run.repeat.as_ref().map(|repeat| &repeat.readings),
         }
     }
 }
@@ -80,6 +84,8 @@ struct Call {
     line: u32,
     column: u32,
     ordinal: u32,
+    #[serde(default)]
+    readings: Readings,
 }
 
 /// The most values in one frame, names of fields included. One takes up to a hundred times the memory of its text, and
@@ -121,8 +127,8 @@ pub(super) fn count_values(body: &[u8]) -> usize {
 
 /// Reads the body of [`frame::CALL`].
 pub(super) fn read_call(body: &[u8]) -> Result<HostCall, String> {
-    let Call { id, target, method, positional, keyword, line, column, ordinal } = read(body)?;
-    Ok(HostCall { id, target, method, positional, keyword, site: Site { line, column }, ordinal })
+    let Call { id, target, method, positional, keyword, line, column, ordinal, readings } = read(body)?;
+    Ok(HostCall { id, target, method, positional, keyword, site: Site { line, column }, ordinal, readings })
 }
 
 /// The frame that answers a call.

@@ -37,7 +37,7 @@ use async_trait::async_trait;
 use fimble_toolkit::ToolError;
 use serde_json::{Map, Value};
 
-use crate::record::{Site, VariableKind};
+use crate::record::{Readings, Site, VariableKind};
 
 /// A program and what it starts with.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +52,17 @@ pub struct Run {
     pub proxies: Vec<String>,
     /// What it may use.
     pub limits: Limits,
+    /// What its random numbers come from, and what clocks said to an earlier run of it. `None`: chance and the time as they are.
+    pub repeat: Option<Repeat>,
+}
+
+/// What makes a program draw the same random numbers and be told the same times as before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeat {
+    /// An even number of hexadecimal digits.
+    pub seed: String,
+    /// What the clocks said first, all [`HostCall::readings`] of the earlier run in the order of its calls.
+    pub readings: Readings,
 }
 
 impl Run {
@@ -63,6 +74,7 @@ impl Run {
             variables: Vec::new(),
             proxies: Vec::new(),
             limits: Limits::default(),
+            repeat: None,
         }
     }
 }
@@ -144,7 +156,7 @@ pub struct Captured {
 /// A call that a program makes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostCall {
-    /// Unique within the round.
+    /// Unique within the round, and growing in the order in which the program made its calls.
     pub id: u64,
     /// The proxy's name.
     pub target: String,
@@ -158,6 +170,8 @@ pub struct HostCall {
     pub site: Site,
     /// How many calls the same site made before, in this round.
     pub ordinal: u32,
+    /// What clocks said to the program since its last call; at most 1,000 readings of each.
+    pub readings: Readings,
 }
 
 /// Answers a program while it runs. One per round.
@@ -242,6 +256,11 @@ pub enum Ending {
     Limit {
         /// The limit's name.
         limit: &'static str,
+        /// The sentence for the model.
+        message: String,
+    },
+    /// The process was lost together with the one that it was forked from, by no fault of the program's.
+    Lost {
         /// The sentence for the model.
         message: String,
     },

@@ -367,7 +367,9 @@ async fn try_out(config: &Config, packages: &[Package]) -> Result<(), Error> {
         Ending::Raised { traceback, .. } => {
             Err(Error::packages(format!("a package does not work in the jail\n{traceback}"), hint))
         }
-        Ending::Limit { message, .. } | Ending::Crashed { message } => Err(Error::packages(message, hint)),
+        Ending::Limit { message, .. } | Ending::Crashed { message } | Ending::Lost { message } => {
+            Err(Error::packages(message, hint))
+        }
         Ending::Cancelled => Err(Error::packages("the packages were not tried", "try again")),
     }
 }

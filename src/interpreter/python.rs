@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString, PyType};
 
 use super::packages::SITE;
 use super::sources::{EARLY, LATE, Source};
@@ -136,6 +136,9 @@ fn initialize(home: &Home) -> Result<(), String> {
         config.write_bytecode = 0;
         config.parse_argv = 0;
         config.pathconfig_warnings = 0;
+        // A set of strings has the same order in every process, so that a round that is run again goes the same way.
+        config.use_hash_seed = 1;
+        config.hash_seed = 0;
         config.module_search_paths_set = 1;
         let result = configure(&mut config, home).and_then(|()| check(ffi::Py_InitializeFromConfig(&config)));
         ffi::PyConfig_Clear(&mut config);
@@ -258,6 +261,7 @@ fn load_sources(python: Python<'_>, modules: &Bound<'_, PyDict>) -> PyResult<()>
     native.add_function(wrap_pyfunction!(read::loads, &native)?)?;
     native.add_function(wrap_pyfunction!(plain::plain, &native)?)?;
     native.add_function(wrap_pyfunction!(plain::call, &native)?)?;
+    native.add_function(wrap_pyfunction!(replace, &native)?)?;
     modules.set_item("_fimble.native", &native)?;
     package.setattr("native", native)?;
     for source in EARLY {
@@ -272,6 +276,21 @@ fn load_sources(python: Python<'_>, modules: &Bound<'_, PyDict>) -> PyResult<()>
     let late = python.import("_fimble.runner")?.getattr("LATE_CODE")?;
     for source in LATE {
         late.set_item(source.name, code(python, source)?)?;
+    }
+    Ok(())
+}
+
+/// Puts `value` in the place of a method of a class that Python lets nobody change, such as `datetime.datetime.now`.
+#[pyfunction]
+fn replace(class: &Bound<'_, PyType>, name: &Bound<'_, PyString>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    // SAFETY: the interpreter is held, all three objects are live, and a class has a dictionary from its first use on;
+    // `PyType_Modified` tells what was remembered of it.
+    unsafe {
+        let class = class.as_type_ptr();
+        if ffi::PyDict_SetItem((*class).tp_dict, name.as_ptr(), value.as_ptr()) != 0 {
+            return Err(PyErr::fetch(value.py()));
+        }
+        ffi::PyType_Modified(class);
     }
     Ok(())
 }

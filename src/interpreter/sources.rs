@@ -24,7 +24,7 @@ macro_rules! sources {
 pub(super) const EARLY: &[Source] = sources! {
     "wire" "limits" "errors" "records" "objects" "carriable" "codec" "decoding" "preview" "output" "pending"
     "arguments" "calls" "proxies" "packages" "missing" "definitions" "namespace" "statements" "tracebacks" "capture"
-    "runner"
+    "repeat" "runner"
 };
 
 /// What `LATE` in `python/runner.py` names: loaded at its first use.

@@ -31,7 +31,7 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
 pub use scaffold::{Failed, HOLE_INDENT, Scaffold, ScaffoldInput};
-pub use splice::{from_file, splice};
+pub use splice::{from_file, reopened, splice};
 pub use statements::{statement_at, statements};
 pub use stream::{hole_end, is_complete};
 

@@ -67,6 +67,24 @@ pub fn from_file(source: &str, known: &Known<'_>) -> Result<Program, Refusal> {
     })
 }
 
+/// The program of a round that was opened before, as it stands in the store: nothing is changed or checked again. It takes its
+/// part with the variables in `carried` as before.
+pub fn reopened(prefix: &str, hole: &str, suffix: &str, known: &Known<'_>) -> Program {
+    let names = on_large_stack(hole.len(), || match ruff_python_parser::parse_module(hole) {
+        Ok(module) => reached(&Names::of(module.suite()), known),
+        // What CPython reads and this parser does not may use anything.
+        Err(_) => known.carried.iter().map(|variable| variable.name.clone()).collect(),
+    });
+    Program {
+        prefix: prefix.to_owned(),
+        hole: hole.to_owned(),
+        suffix: suffix.to_owned(),
+        repairs: Vec::new(),
+        warnings: Vec::new(),
+        names,
+    }
+}
+
 /// Who wrote a program.
 #[derive(Clone, Copy, PartialEq)]
 enum Origin {

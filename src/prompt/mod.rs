@@ -88,7 +88,7 @@ pub struct PromptInput<'a> {
 }
 
 /// A hole that was refused before it ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Why it was refused, one sentence a finding, for the model.
     pub notes: Vec<String>,

@@ -27,7 +27,11 @@ use crate::event::Event;
 use crate::interpreter::Carried;
 use crate::record::{CallRecord, Round, RoundUsage, SessionRecord, SessionStatus, Variable, WrittenVariable};
 use crate::segment::{Segment, SegmentKind};
+use crate::store::check::is_open;
 use crate::store::{RoundCommit, Store, StoreError};
+
+/// Events that are read at once, from the last one back.
+const EVENTS_PAGE: u64 = 1_000;
 
 /// Sessions among which [`Session::latest`] looks for one that was spoken in.
 const LATEST_LOOKED_AT: u32 = 50;
@@ -45,6 +49,8 @@ pub struct Session {
     /// Whether the record itself has changed since it was stored.
     changed: bool,
     variables: BTreeMap<String, Variable>,
+    /// The last round, as long as it can go on.
+    open: Option<Round>,
     emitter: Emitter,
 }
 
@@ -66,9 +72,10 @@ impl Session {
             rounds: 0,
             segments: 0,
             events: 0,
+            turn: None,
         };
         store.create_session(&record).await?;
-        Ok(Self::over(store, record, Vec::new(), Vec::new()))
+        Ok(Self::over(store, record, Vec::new(), Vec::new(), None))
     }
 
     /// Goes on with a stored session.
@@ -79,7 +86,11 @@ impl Session {
         let record = owned(store.as_ref(), id, tenant, user).await?;
         let segments = store.segments(id).await?;
         let variables = store.variables(id).await?;
-        Ok(Self::over(store, record, segments, variables))
+        let last = match record.rounds.checked_sub(1) {
+            Some(before) => store.rounds(id, before).await?.pop(),
+            None => None,
+        };
+        Ok(Self::over(store, record, segments, variables, last))
     }
 
     /// Goes on with the user's most recently updated session; `None` if there is none.
@@ -141,6 +152,12 @@ impl Session {
     pub fn set_status(&mut self, status: SessionStatus) {
         self.changed |= self.record.status != status;
         self.record.status = status;
+    }
+
+    /// Keeps what the turn under way must know to be gone on with; `None` when it is over.
+    pub fn set_turn(&mut self, turn: Option<serde_json::Value>) {
+        self.changed |= self.record.turn != turn;
+        self.record.turn = turn;
     }
 
     /// Names the session.
@@ -206,11 +223,49 @@ impl Session {
             started_at: Timestamp::now(),
             ended_at: None,
             usage: RoundUsage::default(),
+            seed: [Uuid::new_v4(), Uuid::new_v4()].map(|part| part.simple().to_string()).concat(),
         };
         self.store.open_round(&self.record.id, &round).await?;
         self.record.rounds = round.number;
+        self.open = Some(round.clone());
         self.emitter.enter_round(round.number);
         Ok(round)
+    }
+
+    /// The last round if it can go on: its process was cut off, or it waits for something. Rounds before it cannot: others
+    /// have built on what was there.
+    pub fn open_round(&self) -> Option<&Round> {
+        self.open.as_ref()
+    }
+
+    /// Goes on with that round; events and segments belong to it from now on.
+    pub fn reopen_round(&mut self) -> Option<Round> {
+        let round = self.open.clone()?;
+        self.emitter.enter_round(round.number);
+        Some(round)
+    }
+
+    /// The events of the round that can go on, as far as they are known, in order.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn events_of_open_round(&self) -> Result<Vec<Event>, StoreError> {
+        let Some(number) = self.open.as_ref().map(|round| round.number) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        let mut before = self.record.events;
+        // They are the last ones, however long the history is.
+        while before > 0 {
+            let after = before.saturating_sub(EVENTS_PAGE);
+            let page = self.store.events(&self.record.id, after, (before - after) as u32).await?;
+            let whole = page.first().is_some_and(|first| first.round == number);
+            found.splice(0..0, page.into_iter().filter(|event| event.round == number));
+            if !whole {
+                break;
+            }
+            before = after;
+        }
+        found.extend(self.emitter.pending().into_iter().filter(|event| event.round == number));
+        Ok(found)
     }
 
     /// The journal of a round's calls.
@@ -259,6 +314,7 @@ impl Session {
         let variables = commit.written.into_iter().map(|written| written.variable);
         self.variables.extend(variables.map(|variable| (variable.name.clone(), variable)));
         self.stored(commit.session, commit.events.len());
+        self.open = Some(commit.round).filter(|round| is_open(round.outcome.as_ref()));
         self.emitter.enter_round(0);
         Ok(kept_out)
     }
@@ -318,8 +374,15 @@ impl Session {
         Ok(carry::in_order(found))
     }
 
-    fn over(store: Arc<dyn Store>, record: SessionRecord, segments: Vec<Segment>, variables: Vec<Variable>) -> Self {
+    fn over(
+        store: Arc<dyn Store>,
+        record: SessionRecord,
+        segments: Vec<Segment>,
+        variables: Vec<Variable>,
+        last: Option<Round>,
+    ) -> Self {
         Self {
+            open: last.filter(|round| is_open(round.outcome.as_ref())),
             store,
             config: Config::default(),
             emitter: Emitter::new(&record.id, record.events),

@@ -72,7 +72,7 @@ impl Counted {
     fn count(&mut self, call: &CallRecord) {
         self.calls += 1;
         match &call.status {
-            CallStatus::Requested => self.open += 1,
+            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested => self.open += 1,
             CallStatus::Done { .. } => {}
             CallStatus::Failed { error } => *self.errors.entry(word(error.kind)).or_default() += 1,
         }
@@ -108,12 +108,13 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
-    use crate::record::Site;
+    use crate::record::{Readings, Site};
 
     fn call(status: CallStatus, took_ms: Option<i64>) -> CallRecord {
         let requested_at = Timestamp::from_millisecond(1_000).unwrap();
         CallRecord {
             key: String::new(),
+            number: 1,
             site: Site::default(),
             ordinal: 0,
             toolkit: "a".to_owned(),
@@ -123,6 +124,7 @@ mod tests {
             status,
             requested_at,
             done_at: took_ms.map(|took| Timestamp::from_millisecond(1_000 + took).unwrap()),
+            readings: Readings::default(),
         }
     }
 

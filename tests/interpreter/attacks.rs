@@ -165,7 +165,7 @@ fn wrong_ending(attack: &Attack<'_>, finished: &Finished, spares: bool) -> Optio
             ("raised", String::new())
         }
         Ending::Limit { .. } => ("limit", String::new()),
-        Ending::Crashed { message } => ("crashed", message.clone()),
+        Ending::Crashed { message } | Ending::Lost { message } => ("crashed", message.clone()),
         Ending::Cancelled => ("cancelled", String::new()),
     };
     // What CPython says of a thread that a limit ended before it had begun is no mistake of the script.

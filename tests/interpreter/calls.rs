@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fimble::record::Site;
+use fimble::record::{Readings, Site};
 
 use super::*;
 
@@ -22,6 +22,7 @@ async fn a_call_reaches_the_host_with_its_place_and_comes_back() {
         keyword: [("b".to_owned(), Value::Null)].into_iter().collect(),
         site: Site { line: 2, column: calls[0].site.column },
         ordinal: 0,
+        readings: Readings::default(),
     };
     assert_eq!(calls, vec![expected]);
 }

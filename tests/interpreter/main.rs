@@ -105,6 +105,7 @@ fn program(source: &str) -> Run {
         variables: Vec::new(),
         proxies: vec!["demo".to_owned()],
         limits: limits(),
+        repeat: None,
     }
 }
 
@@ -140,7 +141,7 @@ fn exception(finished: &Finished) -> String {
 
 fn crash(finished: &Finished) -> &str {
     match &finished.ending {
-        Ending::Crashed { message } => message,
+        Ending::Crashed { message } | Ending::Lost { message } => message,
         other => panic!("{other:?}"),
     }
 }

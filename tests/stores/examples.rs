@@ -2,8 +2,8 @@
 
 use fimble::event::{Custom, Event, EventKind};
 use fimble::record::{
-    CallRecord, CallStatus, Outcome, Round, RoundUsage, SessionRecord, SessionStatus, Site, Variable, VariableKind,
-    WrittenVariable,
+    CallRecord, CallStatus, Outcome, Readings, Round, RoundUsage, SessionRecord, SessionStatus, Site, Variable,
+    VariableKind, WrittenVariable,
 };
 use fimble::segment::{Segment, SegmentKind};
 use fimble::store::RoundCommit;
@@ -29,6 +29,7 @@ pub fn session(id: &str) -> SessionRecord {
         rounds: 0,
         segments: 0,
         events: 0,
+        turn: None,
     }
 }
 
@@ -59,6 +60,7 @@ pub fn round(number: u64) -> Round {
         started_at: at(number),
         ended_at: None,
         usage: RoundUsage::default(),
+        seed: format!("{number:064x}"),
     }
 }
 
@@ -86,6 +88,7 @@ pub fn call(key: &str, ordinal: u32) -> CallRecord {
     };
     CallRecord {
         key: key.into(),
+        number: u64::from(ordinal) + 1,
         site: Site { line: 3, column: 8 },
         ordinal,
         toolkit: "git_toolkit".into(),
@@ -95,6 +98,7 @@ pub fn call(key: &str, ordinal: u32) -> CallRecord {
         status: CallStatus::Requested,
         requested_at: at(ordinal.into()),
         done_at: None,
+        readings: Readings { wall: vec![1_760_000_000_123_456_789, i64::MAX], steady: vec![0], counter: vec![] },
     }
 }
 

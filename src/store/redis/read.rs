@@ -35,6 +35,11 @@ pub fn session(id: &str, answer: &Answer) -> Result<Option<SessionRecord>, Store
         rounds: answer.number(what, 6)?,
         segments: answer.number(what, 7)?,
         events: answer.number(what, 8)?,
+        turn: match answer.parts.get(9) {
+            None | Some(None) => None,
+            Some(Some(text)) if text.is_empty() => None,
+            Some(Some(text)) => serde_json::from_slice(text).map_err(|error| corrupt("turn", error))?,
+        },
     }))
 }
 

@@ -38,6 +38,7 @@ pub fn create_session(session: &SessionRecord) -> Result<Arguments, StoreError> 
         number(*rounds)?,
         number(*segments)?,
         number(*events)?,
+        turn(session),
     ]))
 }
 
@@ -62,6 +63,7 @@ pub fn append(session: &SessionRecord, segments: &[Segment], events: &[Event]) -
         number(check::follows_on("event", session.events, &event_numbers)?)?,
         segments.len().to_string(),
         events.len().to_string(),
+        turn(session),
     ]);
     for segment in segments {
         arguments.push(pack_record("segment", segment)?);
@@ -140,6 +142,11 @@ pub fn appended(
         }
         word => Err(unexpected(word)),
     }
+}
+
+/// Empty between turns.
+fn turn(session: &SessionRecord) -> String {
+    session.turn.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
 fn status(session: &SessionRecord) -> Result<String, StoreError> {

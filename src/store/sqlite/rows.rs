@@ -12,7 +12,7 @@ use crate::store::StoreError;
 use crate::store::packing::{corrupt, hash_bytes, hexadecimal, pack, unpack};
 
 /// The columns that [`session`] reads, in its order.
-pub const SESSION: &str = "id, tenant, user, title, status, created_at, updated_at, rounds, segments, events";
+pub const SESSION: &str = "id, tenant, user, title, status, created_at, updated_at, rounds, segments, events, turn";
 /// The columns that [`segment`] reads, in its order.
 pub const SEGMENT: &str = "id, round, at, kind, content, tokens, pinned";
 /// The columns that [`variable`] reads, in its order.
@@ -32,7 +32,12 @@ pub fn session(row: &Row<'_>) -> Result<SessionRecord, StoreError> {
         rounds: number(what, row, 7)?,
         segments: number(what, row, 8)?,
         events: number(what, row, 9)?,
+        turn: turn(&get::<Option<String>>(what, row, 10)?)?,
     })
+}
+
+fn turn(text: &Option<String>) -> Result<Option<serde_json::Value>, StoreError> {
+    text.as_ref().map(|text| serde_json::from_str(text).map_err(|error| corrupt("turn", error))).transpose()
 }
 
 /// A segment's row.

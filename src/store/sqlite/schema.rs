@@ -17,7 +17,7 @@ pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Each entry brings the tables from the version of its index to the next. Entries are appended, never edited: a file
 /// in the world may have been written by any prefix of the list.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The schema version that this program reads and writes.
 #[expect(clippy::cast_possible_truncation, reason = "the list has a handful of entries")]

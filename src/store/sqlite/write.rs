@@ -17,6 +17,7 @@ pub struct SessionRow {
     created_at: i64,
     updated_at: i64,
     counters: [i64; 3],
+    turn: Option<String>,
 }
 
 impl SessionRow {
@@ -28,6 +29,7 @@ impl SessionRow {
             created_at: nanoseconds(session.created_at)?,
             updated_at: nanoseconds(session.updated_at)?,
             counters: [signed(session.rounds)?, signed(session.segments)?, signed(session.events)?],
+            turn: session.turn.as_ref().map(ToString::to_string),
         })
     }
 }
@@ -52,11 +54,12 @@ impl RoundRow {
 
 /// Opens a session.
 pub fn create_session(connection: &Connection, row: &SessionRow) -> Result<(), StoreError> {
-    let SessionRow { record, status, created_at, updated_at, counters: [rounds, segments, events] } = row;
-    let sql = "INSERT INTO sessions (id, tenant, user, title, status, created_at, updated_at, rounds, segments, events)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    let SessionRow { record, status, created_at, updated_at, counters: [rounds, segments, events], turn } = row;
+    let sql =
+        "INSERT INTO sessions (id, tenant, user, title, status, created_at, updated_at, rounds, segments, events, turn)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     let SessionRecord { id, tenant, user, title, .. } = record;
-    execute(connection, sql, (id, tenant, user, title, status, created_at, updated_at, rounds, segments, events))
+    execute(connection, sql, (id, tenant, user, title, status, created_at, updated_at, rounds, segments, events, turn))
         .map(drop)
         .map_err(taken(|| record.id.clone(), "session"))
 }
@@ -148,7 +151,7 @@ impl Append {
 
     /// Writes them and returns the session's key.
     pub fn run(&self, connection: &Connection) -> Result<i64, StoreError> {
-        let SessionRow { record, status, updated_at, counters: [rounds, segments, events], .. } = &self.session;
+        let SessionRow { record, status, updated_at, counters: [rounds, segments, events], turn, .. } = &self.session;
         let unknown = || StoreError::UnknownSession(record.id.clone());
         let stored = read::session(connection, &record.id)?.ok_or_else(unknown)?;
         if (&stored.tenant, &stored.user) != (&record.tenant, &record.user) {
@@ -157,9 +160,9 @@ impl Append {
         check::append(&stored, record, &self.segment_ids, &self.event_numbers)?;
         let key = known(connection, &record.id)?;
         let sql =
-            "UPDATE sessions SET title = ?2, status = ?3, updated_at = ?4, rounds = ?5, segments = ?6, events = ?7
+            "UPDATE sessions SET title = ?2, status = ?3, updated_at = ?4, rounds = ?5, segments = ?6, events = ?7, turn = ?8
                    WHERE key = ?1";
-        execute(connection, sql, (key, &record.title, status, updated_at, rounds, segments, events))
+        execute(connection, sql, (key, &record.title, status, updated_at, rounds, segments, events, turn))
             .map_err(failed("session"))?;
         let sql = format!("INSERT INTO segments (session, {SEGMENT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
         for segment in &self.segments {

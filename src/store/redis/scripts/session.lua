@@ -1,3 +1,3 @@
 if not schema then return {'none'} end
 return {'ok', unpack(redis.call('HMGET', session, 'tenant', 'user', 'title', 'status', 'created_at', 'updated_at', 'rounds',
-  'segments', 'events'))}
+  'segments', 'events', 'turn'))}

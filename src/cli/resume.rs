@@ -1,0 +1,114 @@
+//! `fimble sessions answer` and `fimble sessions resume`: going on with what was cut off or waits.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+
+use super::show::{Format, Screen};
+use super::{Failure, open, run};
+use crate::agent::{Agent, Cause, Verdict};
+use crate::config::Config;
+use crate::gate::{AnswerError, Order, answer, waiting};
+use crate::interpreter::Interpreter;
+use crate::session::Session;
+
+/// How to go on.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct How {
+    /// Print the events, one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// Approve what policy would ask for.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Answers what the session's program waits for, and goes on with it.
+pub(super) async fn answer_and_go_on(config: Config, id: &str, said: &str, how: How) -> Result<ExitCode, Failure> {
+    let store = open::store(&config).await?;
+    let session = open::session(&config, store, Some(id)).await?;
+    let hold = open::hold(&config, &session)?;
+    let gate = open::gate(&config).await?;
+    answer(&session, said, gate.secrets()).await?;
+    drop(hold);
+    go_on(config, id, how).await
+}
+
+/// Goes on with the session's turn, or with its program if that belongs to no turn.
+pub(super) async fn go_on(mut config: Config, id: &str, how: How) -> Result<ExitCode, Failure> {
+    let How { json, yes } = how;
+    if yes {
+        config.gate.policy = config.gate.policy.approving();
+    }
+    let store = open::store(&config).await?;
+    let mut session = open::session(&config, Arc::clone(&store), Some(id)).await?;
+    let _hold = open::hold(&config, &session)?;
+    if session.record().turn.is_some() {
+        let agent = open::agent(&config).await?;
+        let mut events = session.subscribe();
+        let format = if json { Format::Json } else { Format::Text };
+        let mut screen = Screen::of_conversation(format);
+        screen.recall(&session.events_of_open_round().await?);
+        let cancel = CancellationToken::new();
+        let stop = open::cancel_on_interrupt(&cancel);
+        let _listener = open::listen(&agent.parts.gate);
+        let attendant = Arc::new(screen.person());
+        let work = agent.resume(&mut session, attendant, &cancel);
+        let verdict = screen.watch(&mut events, work).await?;
+        stop.abort();
+        return Ok(verdict.map_or(ExitCode::SUCCESS, |verdict| turn_code(&session.record().id, &verdict)));
+    }
+    if session.open_round().is_none() {
+        return Err(Failure::usage(format!("nothing was cut off and nothing waits in session `{id}`"))
+            .with_hint("`fimble chat --resume` goes on with the conversation"));
+    }
+    let gate = open::gate(&config).await?;
+    let interpreter = Interpreter::start(&config.interpreter).await?;
+    let order =
+        Order { file_name: "<program>".to_owned(), limits: config.interpreter.limits.clone(), ..Order::default() };
+    run::perform(&gate, &interpreter, session, None, order, json).await
+}
+
+/// The exit code of a turn.
+pub(super) fn turn_code(id: &str, verdict: &Verdict) -> ExitCode {
+    ExitCode::from(match verdict {
+        Verdict::Replied | Verdict::Relayed { .. } => 0,
+        Verdict::Waiting { on, .. } => {
+            tell_how_to_go_on(id, on);
+            4
+        }
+        Verdict::Denied { .. } => 4,
+        Verdict::GaveUp { cause: Cause::Stopped, .. } => 3,
+        Verdict::GaveUp { .. } => 1,
+        Verdict::Cancelled => 130,
+    })
+}
+
+/// What the session's program waits for, or that it was cut off; `None` if there is nothing to go on with.
+pub(super) async fn state(agent: &Agent, session: &Session) -> Result<Option<String>, Failure> {
+    let waiting = waiting(session, agent.parts.gate.secrets()).await?;
+    Ok(match waiting {
+        Some(waiting) => Some(format!("round {} waits: {}", waiting.round, waiting.text)),
+        None if session.record().turn.is_some() => Some("the last turn was cut off".to_owned()),
+        None => None,
+    })
+}
+
+/// Says on standard error what makes a program go on that waits.
+pub(super) fn tell_how_to_go_on(id: &str, on: &str) {
+    match on {
+        "sleep" => note!("hint: it goes on when the time has come: fimble sessions resume {id}"),
+        "approval" => note!("hint: fimble sessions answer {id} yes|no"),
+        "doubt" => note!("hint: fimble sessions answer {id} again|skip|stop"),
+        _ => note!("hint: fimble sessions answer {id} TEXT"),
+    }
+}
+
+impl From<AnswerError> for Failure {
+    fn from(error: AnswerError) -> Self {
+        let code = if matches!(error, AnswerError::Store(_)) { 5 } else { 2 };
+        Self { code, hint: error.hint(), message: error.to_string() }
+    }
+}

@@ -1,0 +1,222 @@
+//! What a suspended round waits for, in words, and how a person's answer is written into its journal.
+
+use fimble_toolkit::{ErrorKind, ToolError};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::patience::{NO, YES};
+use super::{Approval, Secrets};
+use crate::record::{CallRecord, CallStatus, Outcome};
+use crate::session::Session;
+use crate::store::StoreError;
+
+/// A call waits for a person's approval.
+pub(super) const APPROVAL: &str = "approval";
+/// `ask_user` waits for its answer.
+pub(super) const QUESTION: &str = "question";
+/// Nobody knows whether a call was made.
+pub(super) const DOUBT: &str = "doubt";
+/// The program sleeps.
+pub(super) const SLEEP: &str = "sleep";
+
+/// What a suspended round waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting {
+    /// The round's number.
+    pub round: u64,
+    /// `approval`, `question`, `doubt` or `sleep`.
+    pub on: String,
+    /// The question, or until when it sleeps.
+    pub text: String,
+    /// Answers that make sense; empty if any does, or none.
+    pub choices: Vec<String>,
+    /// When it goes on by itself, if it does.
+    pub until: Option<Timestamp>,
+    call: CallRecord,
+}
+
+/// Why an answer was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// The session's last round waits for nothing.
+    #[error("nothing waits for an answer in session `{0}`")]
+    NothingWaits(String),
+    /// The answer is none of those that make sense.
+    #[error("`{answer}` is no answer to: {question}")]
+    NotAnAnswer {
+        /// What was said.
+        answer: String,
+        /// What was asked.
+        question: String,
+        /// What makes sense.
+        choices: Vec<String>,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl AnswerError {
+    /// What the user can do.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            AnswerError::NothingWaits(id) => Some(format!("`fimble sessions show {id}` shows how it stands")),
+            AnswerError::NotAnAnswer { choices, .. } if choices.is_empty() => {
+                Some("it goes on by itself when the time has come; `fimble sessions resume` waits for it".to_owned())
+            }
+            AnswerError::NotAnAnswer { choices, .. } => Some(format!("answer {}", choices.join(" or "))),
+            AnswerError::Store(error) => error.hint().map(str::to_owned),
+        }
+    }
+}
+
+/// What the session's last round waits for, if it does.
+///
+/// # Errors
+/// Those of the store.
+pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Waiting>, StoreError> {
+    let Some((round, on, key)) = session.open_round().and_then(|round| match &round.outcome {
+        Some(Outcome::Suspended { on, call }) => Some((round.number, on.clone(), call.clone())),
+        _ => None,
+    }) else {
+        return Ok(None);
+    };
+    let calls = session.calls(round).await?;
+    let call = calls.into_iter().find(|call| call.key == key).ok_or_else(|| StoreError::Corrupt {
+        what: "round",
+        message: format!("round {round} waits for the call `{key}`, which is not in its journal"),
+    })?;
+    let argument = |name: &str| call.arguments.get(name);
+    let (mut choices, mut until) = (Vec::new(), None);
+    let text = match on.as_str() {
+        QUESTION => {
+            let given = argument("choices").and_then(Value::as_array).into_iter().flatten();
+            choices = given.filter_map(Value::as_str).map(str::to_owned).collect();
+            argument("question").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        DOUBT => {
+            choices = DOUBTS.map(str::to_owned).into();
+            doubt(&call, secrets)
+        }
+        SLEEP => {
+            let seconds = argument("seconds").and_then(Value::as_f64).unwrap_or_default();
+            let wait = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            let at = call.requested_at.checked_add(wait).unwrap_or(Timestamp::MAX);
+            until = Some(at);
+            self::until(at)
+        }
+        _ => {
+            choices = vec![YES.to_owned(), NO.to_owned()];
+            approval(&call, secrets).question()
+        }
+    };
+    Ok(Some(Waiting { round, on, text, choices, until, call }))
+}
+
+/// Writes a person's answer into the journal of the round that waits for it; the round goes on with it when it is resumed.
+///
+/// # Errors
+/// Nothing waits for an answer, or this is none.
+pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<(), AnswerError> {
+    let Some(waiting) = waiting(session, secrets).await? else {
+        return Err(AnswerError::NothingWaits(session.record().id.clone()));
+    };
+    let said = said.trim();
+    let no_answer = || AnswerError::NotAnAnswer {
+        answer: said.to_owned(),
+        question: waiting.text.clone(),
+        choices: waiting.choices.clone(),
+    };
+    let mut call = waiting.call.clone();
+    match waiting.on.as_str() {
+        QUESTION => {
+            let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            let picked = number.and_then(|index| waiting.choices.get(index)).cloned();
+            let text = secrets.mask(&picked.unwrap_or_else(|| said.to_owned()));
+            call.status = CallStatus::Done { result: Value::from(text) };
+        }
+        DOUBT => match Doubt::of(said).ok_or_else(no_answer)? {
+            Doubt::Again => call.status = CallStatus::Approved,
+            doubt => call.status = CallStatus::Failed { error: doubt.error(&call) },
+        },
+        SLEEP => return Err(no_answer()),
+        _ => match said.to_lowercase().as_str() {
+            "y" | YES => call.status = CallStatus::Approved,
+            "n" | NO => {
+                let refusal = format!("the user did not approve {}; it was not called", name(&call));
+                call.status = CallStatus::Failed { error: ToolError::new(ErrorKind::Denied, refusal) };
+            }
+            _ => return Err(no_answer()),
+        },
+    }
+    if !matches!(call.status, CallStatus::Approved) {
+        call.done_at = Some(Timestamp::now());
+    }
+    Ok(session.journal(waiting.round).finish(&call).await?)
+}
+
+/// What to do about a call of which nobody knows whether it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// Make it, with the same key.
+    Again,
+    /// Go on without it; the program reads that it failed.
+    Skip,
+    /// End the round.
+    Stop,
+}
+
+/// The words for them.
+pub(super) const DOUBTS: [&str; 3] = ["again", "skip", "stop"];
+
+impl Doubt {
+    pub(super) fn of(said: &str) -> Option<Self> {
+        match said.trim().to_lowercase().as_str() {
+            "again" => Some(Doubt::Again),
+            "skip" => Some(Doubt::Skip),
+            "stop" => Some(Doubt::Stop),
+            _ => None,
+        }
+    }
+
+    /// What the program reads in place of a result.
+    pub(super) fn error(self, record: &CallRecord) -> ToolError {
+        let name = name(record);
+        match self {
+            Doubt::Stop => ToolError::new(
+                ErrorKind::Denied,
+                format!("the user stopped the round: {name} may or may not have acted"),
+            ),
+            Doubt::Again | Doubt::Skip => {
+                ToolError::failed(format!("{name} was cut off and may or may not have acted; it is not called again"))
+                    .with_hint("look whether it has acted")
+            }
+        }
+    }
+}
+
+/// The question about a call that was cut off.
+pub(super) fn doubt(record: &CallRecord, secrets: &Secrets) -> String {
+    format!(
+        "{}({}) was under way when the program was cut off: nobody knows whether it acted. Make it again, go on without it, or \
+         stop?",
+        name(record),
+        secrets.mask(&super::call::json_text(&record.arguments))
+    )
+}
+
+/// The question whether a call may be made.
+pub(super) fn approval(record: &CallRecord, secrets: &Secrets) -> Approval {
+    let arguments = secrets.mask(&super::call::json_text(&record.arguments));
+    Approval { operation: name(record), arguments, risk: record.risk }
+}
+
+/// Until when a program sleeps, in words.
+pub(super) fn until(at: Timestamp) -> String {
+    format!("it sleeps until {}", at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S"))
+}
+
+fn name(record: &CallRecord) -> String {
+    format!("{}.{}", record.toolkit, record.operation)
+}

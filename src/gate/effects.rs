@@ -1,0 +1,107 @@
+//! What a round did to its conversation, apart from its calls.
+
+use std::sync::{Mutex, PoisonError};
+
+use fimble_toolkit::ToolError;
+
+use super::patience::Suspension;
+
+/// What a round did to its conversation. Shared by all that answers its calls.
+#[derive(Debug, Default)]
+pub struct Effects {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    replies: Vec<String>,
+    answers: Vec<(String, String)>,
+    finished: bool,
+    refused: Option<String>,
+    diverged: Option<String>,
+    suspension: Option<Suspension>,
+    failures: Vec<ToolError>,
+}
+
+impl Effects {
+    /// What was said to the user, in order.
+    pub fn replies(&self) -> Vec<String> {
+        self.read(|state| state.replies.clone())
+    }
+
+    /// Questions that were answered, with the answers.
+    pub fn answers(&self) -> Vec<(String, String)> {
+        self.read(|state| state.answers.clone())
+    }
+
+    /// True if the program called `finish`.
+    pub fn finished(&self) -> bool {
+        self.read(|state| state.finished)
+    }
+
+    /// The sentence of a call that policy or the user refused.
+    pub fn refused(&self) -> Option<String> {
+        self.read(|state| state.refused.clone())
+    }
+
+    /// How the program's second run differed from its first, if it did.
+    pub fn diverged(&self) -> Option<String> {
+        self.read(|state| state.diverged.clone())
+    }
+
+    /// Why nothing more is done in this round, if so.
+    pub(super) fn ending(&self) -> Option<String> {
+        self.read(|state| state.refused.clone().or_else(|| state.diverged.clone()))
+    }
+
+    /// The errors of calls that failed, in order.
+    pub fn failures(&self) -> Vec<ToolError> {
+        self.read(|state| state.failures.clone())
+    }
+
+    /// Adds a reply and returns its number within the round, from 1.
+    pub(super) fn add_reply(&self, text: String) -> usize {
+        self.write(|state| {
+            state.replies.push(text);
+            state.replies.len()
+        })
+    }
+
+    pub(super) fn add_answer(&self, question: &str, answer: &str) {
+        self.write(|state| state.answers.push((question.to_owned(), answer.to_owned())));
+    }
+
+    pub(super) fn finish(&self) {
+        self.write(|state| state.finished = true);
+    }
+
+    pub(super) fn refuse(&self, sentence: String) {
+        self.write(|state| state.refused = Some(sentence));
+    }
+
+    pub(super) fn diverge(&self, sentence: String) {
+        self.write(|state| state.diverged = state.diverged.take().or(Some(sentence)));
+    }
+
+    /// The round waits; what it waited for first stays what it waits for.
+    pub(super) fn suspend(&self, suspension: Suspension) {
+        self.write(|state| state.suspension = state.suspension.take().or(Some(suspension)));
+    }
+
+    /// What the round waits for, once.
+    pub(super) fn take_suspension(&self) -> Option<Suspension> {
+        self.write(|state| state.suspension.take())
+    }
+
+    pub(super) fn fail(&self, error: ToolError) {
+        self.write(|state| state.failures.push(error));
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

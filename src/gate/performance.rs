@@ -1,0 +1,365 @@
+//! One round on its way from its program to its stored end, through as many runs of the program as that takes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fimble_toolkit::SessionContext;
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::answer::{self, AnswerError};
+use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_calls};
+use super::patience::{End, Patience, Suspension};
+use super::replay::{Replay, Teller};
+use super::system::System;
+use super::{Gate, RoundGate};
+use crate::event::{Custom, Event, EventKind};
+use crate::interpreter::{self, Ending, Finished, Repeat, Run};
+use crate::program::Program;
+use crate::record::{CallRecord, CallStatus, Outcome, Round, RoundUsage, SessionStatus, WrittenVariable};
+use crate::session::{Session, written_variable};
+use crate::store::StoreError;
+
+/// Characters of a call's arguments in [`Executed::calls`].
+const LINE_CHARACTERS: usize = 100;
+
+/// One round on its way to its end.
+pub(super) struct Performance<'a, 'b> {
+    pub stage: Stage<'a>,
+    pub session: &'a mut Session,
+    pub program: &'a Program,
+    pub order: Order,
+    pub settle: Settle<'b>,
+}
+
+/// How one run of the program went.
+struct Played {
+    finished: Finished,
+    host: Arc<RoundGate>,
+    was_killed: bool,
+}
+
+impl Performance<'_, '_> {
+    /// Runs the program, again and again if it waits for something that comes while this process lives.
+    pub async fn until_it_ends(
+        mut self,
+        mut round: Round,
+        mut replay: Replay,
+        mut told: Vec<Event>,
+    ) -> Result<Executed, ExecuteError> {
+        let mut may_lose = true;
+        loop {
+            let played = match self.play(&round, replay, &told).await {
+                Ok(played) => played,
+                Err(error) => {
+                    // A round that was opened is ended, whatever happened: nothing may look as if it still ran.
+                    let stopped = Outcome::Stopped { limit: "crash".to_owned(), message: error.to_string() };
+                    round.outcome = Some(stopped);
+                    round.ended_at = Some(Timestamp::now());
+                    self.session.commit_round(round, Vec::new(), Vec::new()).await?;
+                    return Err(error);
+                }
+            };
+            if matches!(played.finished.ending, Ending::Lost { .. }) && may_lose && !self.stage.cancel.is_cancelled() {
+                // The process went with others, by no fault of the program.
+                may_lose = false;
+            } else if let Some(suspension) = self.suspension(&played) {
+                let end = suspension.end;
+                let (on, call) = (suspension.on.to_owned(), suspension.call);
+                let executed =
+                    self.pause(&mut round, &played, Outcome::Suspended { on, call }, suspension.text).await?;
+                if !self.comes(end).await? {
+                    return Ok(executed);
+                }
+                self.session.reopen_round();
+            } else {
+                return self.end(round, played).await;
+            }
+            told = self.session.events_of_open_round().await?;
+            replay = Replay::of(self.session.calls(round.number).await?);
+        }
+    }
+
+    /// Runs the program once. What it is told again is not told to front ends.
+    async fn play(&mut self, round: &Round, replay: Replay, told: &[Event]) -> Result<Played, ExecuteError> {
+        let Stage { gate, interpreter, attendant, cancel } = self.stage;
+        let session = &mut *self.session;
+        let context = SessionContext {
+            session: session.record().id.clone(),
+            round: round.number,
+            trace: self.order.trace.clone(),
+            tenant: session.record().tenant.clone(),
+            user: session.record().user.clone(),
+        };
+        let killed = cancel.child_token();
+        let goal = gate.secrets().mask(&self.order.goal);
+        let wall_s = self.order.limits.wall_s;
+        let entered = gate.live().enter(&context.session, round.number, &goal, wall_s, killed.clone());
+        let repeat = Repeat { seed: round.seed.clone(), readings: replay.readings() };
+        let effects = Arc::default();
+        let teller = Teller::new(session.emitter(), told);
+        let patience = Arc::new(Patience::new(
+            Arc::clone(attendant),
+            Arc::clone(&entered.running),
+            Arc::clone(&effects),
+            gate.config.grace(),
+        ));
+        let system = Arc::new(System {
+            effects: Arc::clone(&effects),
+            teller: teller.clone(),
+            patience: Some(Arc::clone(&patience)),
+            declarations: gate.declarations(),
+            variables: session.variables().clone(),
+            secrets: gate.secrets.clone(),
+            longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
+            begun: Default::default(),
+        });
+        let host = Arc::new(RoundGate {
+            gate: Arc::clone(gate),
+            journal: session.journal(round.number),
+            teller,
+            context,
+            running: Arc::clone(&entered.running),
+            patience,
+            system,
+            effects,
+            replay,
+            acting: watch::Sender::new(0),
+        });
+        let run = Run {
+            source: round.hole.clone(),
+            file_name: self.order.file_name.clone(),
+            variables: session.carried(&self.program.names).await?,
+            proxies: gate.declarations().into_iter().map(|declaration| declaration.name).collect(),
+            limits: self.order.limits.clone(),
+            repeat: Some(repeat).filter(|repeat| !repeat.seed.is_empty()),
+        };
+        let ended = killed.child_token();
+        let running = interpreter.run(run, Arc::clone(&host) as Arc<dyn interpreter::Host>, ended.clone());
+        tokio::pin!(running);
+        let mut flush = tokio::time::interval(gate.config.flush());
+        flush.tick().await;
+        let ran = loop {
+            tokio::select! {
+                ran = &mut running => break ran,
+                // Toolkits that act are let finish, so that their results are in the journal.
+                () = async { host.suspending().cancelled().await; host.quiet().await }, if !ended.is_cancelled() => ended.cancel(),
+                // Whoever follows from another process sees what happens while it happens.
+                _ = flush.tick() => session.save().await?,
+            }
+        };
+        drop(entered);
+        let was_killed = killed.is_cancelled() && !cancel.is_cancelled();
+        Ok(Played { finished: ran?, host, was_killed })
+    }
+
+    /// What the program waits for, if it does and was not ended by anything else meanwhile.
+    fn suspension(&self, played: &Played) -> Option<Suspension> {
+        let is_let_go = matches!(played.finished.ending, Ending::Cancelled) && !played.was_killed;
+        let suspension = played.host.effects().take_suspension()?;
+        (is_let_go && !self.stage.cancel.is_cancelled()).then_some(suspension)
+    }
+
+    /// Stores the round as one that waits.
+    async fn pause(
+        &mut self,
+        round: &mut Round,
+        played: &Played,
+        outcome: Outcome,
+        text: String,
+    ) -> Result<Executed, ExecuteError> {
+        self.take_usage(round, &played.finished);
+        round.output = self.stage.gate.secrets().mask(&played.finished.output);
+        round.statements_done = played.finished.statements_done;
+        self.session.set_status(match &outcome {
+            Outcome::Suspended { on, .. } if on == answer::QUESTION => SessionStatus::AwaitingUser,
+            Outcome::Suspended { on, .. } if on == answer::SLEEP => SessionStatus::AwaitingTask,
+            _ => SessionStatus::AwaitingApproval,
+        });
+        round.outcome = Some(outcome);
+        let mut executed = self.executed(round, played, Vec::new()).await?;
+        executed.waiting = Some(text);
+        self.tell_end(round, &executed);
+        (self.settle)(self.session, &executed);
+        self.session.commit_round(round.clone(), Vec::new(), Vec::new()).await?;
+        Ok(executed)
+    }
+
+    /// Waits for the end of a suspension; true if the round can go on.
+    async fn comes(&mut self, end: End) -> Result<bool, ExecuteError> {
+        let cancel = self.stage.cancel;
+        let goes_on = match end {
+            End::Elsewhere => false,
+            End::Answer(asking) => tokio::select! {
+                said = asking => match said.ok().flatten() {
+                    Some(said) => match answer::answer(self.session, &said, self.stage.gate.secrets()).await {
+                        Ok(()) => true,
+                        Err(AnswerError::Store(error)) => return Err(error.into()),
+                        Err(_) => false,
+                    },
+                    None => false,
+                },
+                () = cancel.cancelled() => false,
+            },
+            End::At(at) => {
+                let left = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
+                tokio::select! {
+                    () = tokio::time::sleep(left) => true,
+                    () = cancel.cancelled() => false,
+                }
+            }
+        };
+        if goes_on {
+            self.session.set_status(SessionStatus::Running);
+        }
+        Ok(goes_on)
+    }
+
+    /// Stores the round's end with all that it left.
+    async fn end(&mut self, mut round: Round, played: Played) -> Result<Executed, ExecuteError> {
+        let gate = self.stage.gate;
+        let emitter = self.session.emitter();
+        end_cut_off_calls(self.session, &round, &emitter).await?;
+        let finished = &played.finished;
+        let ran_on = matches!(finished.ending, Ending::Returned { .. } | Ending::Raised { .. });
+        let diverged = played.host.effects().diverged().or_else(|| played.host.missing().filter(|_| ran_on));
+        round.outcome = Some(match diverged {
+            Some(message) => Outcome::Stopped { limit: "diverged".to_owned(), message },
+            None => outcome(gate, finished, played.was_killed),
+        });
+        round.output = gate.secrets().mask(&finished.output);
+        round.statements_done = finished.statements_done;
+        round.ended_at = Some(Timestamp::now());
+        self.take_usage(&mut round, finished);
+        let keeps = !matches!(&round.outcome, Some(Outcome::Stopped { limit, .. }) if limit == "diverged");
+        let (written, removed, not_carried) =
+            if keeps { self.carry(&round, &played.finished) } else { Default::default() };
+        round.written = written.iter().map(|written| written.variable.name.clone()).collect();
+        round.removed.clone_from(&removed);
+        let executed = self.executed(&round, &played, not_carried).await?;
+        self.tell_end(&round, &executed);
+        (self.settle)(self.session, &executed);
+        self.session.commit_round(round, written, removed).await?;
+        Ok(executed)
+    }
+
+    /// What of a program's variables the session may keep, the names that are gone, and those that are not kept.
+    fn carry(&self, round: &Round, finished: &Finished) -> (Vec<WrittenVariable>, Vec<String>, Vec<(String, String)>) {
+        let (gate, session) = (self.stage.gate, &self.session);
+        // A name that holds what cannot be kept must not read as its older value in the next round.
+        let mut removed = finished.removed.clone();
+        let was_there = |name: &&String| session.variables().contains_key(*name);
+        removed.extend(finished.not_carried.iter().map(|(name, _)| name).filter(was_there).cloned());
+        let written = finished.written.iter().cloned().map(|mut captured| {
+            captured.preview = gate.secrets().mask(&captured.preview);
+            written_variable(captured, round.number)
+        });
+        let (written, too_large) = session.fit(written.collect(), &removed);
+        removed.extend(too_large.iter().map(|(name, _)| name).filter(was_there).cloned());
+        removed.sort();
+        removed.dedup();
+        let not_carried = finished.not_carried.iter().cloned().chain(too_large).collect();
+        (written, removed, not_carried)
+    }
+
+    fn take_usage(&self, round: &mut Round, finished: &Finished) {
+        let usage = &finished.usage;
+        round.usage = RoundUsage {
+            wall_ms: round.usage.wall_ms + usage.wall.as_secs_f64() * 1_000.0,
+            cpu_ms: round.usage.cpu_ms + usage.cpu.as_secs_f64() * 1_000.0,
+            peak_rss_kib: round.usage.peak_rss_kib.max(usage.peak_rss_kib),
+            ..round.usage
+        };
+    }
+
+    async fn executed(
+        &mut self,
+        round: &Round,
+        played: &Played,
+        not_carried: Vec<(String, String)>,
+    ) -> Result<Executed, StoreError> {
+        let (gate, effects) = (self.stage.gate, played.host.effects());
+        let calls = self.session.calls(round.number).await?;
+        Ok(Executed {
+            round: round.number,
+            hole: round.hole.clone(),
+            outcome: round.outcome.clone().unwrap_or(Outcome::Finished { value: None }),
+            output: round.output.clone(),
+            replies: effects.replies(),
+            answers: effects.answers(),
+            finished: effects.finished(),
+            waiting: None,
+            refused: effects.refused(),
+            calls: calls.iter().map(|call| call_line(gate, call)).collect(),
+            written: round.written.clone(),
+            not_carried,
+        })
+    }
+
+    fn tell_end(&self, round: &Round, executed: &Executed) {
+        let (kind, message) = ending_words(executed);
+        let value = match &executed.outcome {
+            Outcome::Finished { value } => value.clone(),
+            _ => None,
+        };
+        self.session.emitter().emit(EventKind::Custom(Custom::RoundEnded {
+            outcome: kind.to_owned(),
+            message,
+            value,
+            written: round.written.clone(),
+            removed: round.removed.clone(),
+            not_carried: executed.not_carried.clone(),
+            wall_ms: round.usage.wall_ms,
+            cpu_ms: round.usage.cpu_ms,
+        }));
+    }
+}
+
+fn outcome(gate: &Gate, finished: &Finished, was_killed: bool) -> Outcome {
+    match &finished.ending {
+        Ending::Returned { value } => {
+            Outcome::Finished { value: value.as_deref().map(|value| gate.secrets().mask(value)) }
+        }
+        Ending::Raised { traceback, statement, .. } => {
+            Outcome::Raised { traceback: gate.secrets().mask(traceback), statement: *statement }
+        }
+        Ending::Limit { limit, message } => Outcome::Stopped { limit: (*limit).to_owned(), message: message.clone() },
+        Ending::Crashed { message } | Ending::Lost { message } => {
+            Outcome::Stopped { limit: "crash".to_owned(), message: message.clone() }
+        }
+        Ending::Cancelled if was_killed => Outcome::Stopped {
+            limit: "killed".to_owned(),
+            message: "a person ended the program with `fimble kill`; nothing that it assigned was kept".to_owned(),
+        },
+        Ending::Cancelled => {
+            Outcome::Stopped { limit: "cancelled".to_owned(), message: "the user stopped the program".to_owned() }
+        }
+    }
+}
+
+fn ending_words(executed: &Executed) -> (&'static str, String) {
+    match &executed.outcome {
+        Outcome::Finished { .. } => ("finished", String::new()),
+        Outcome::Raised { traceback, .. } => ("raised", traceback.clone()),
+        Outcome::Suspended { .. } => ("suspended", executed.waiting.clone().unwrap_or_default()),
+        Outcome::Stopped { message, .. } => ("stopped", message.clone()),
+    }
+}
+
+/// `git_toolkit.log(limit=5)`, with what went wrong if it failed.
+fn call_line(gate: &Gate, call: &CallRecord) -> String {
+    let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let mut arguments = arguments.join(", ");
+    if let Some((end, _)) = arguments.char_indices().nth(LINE_CHARACTERS) {
+        arguments.truncate(end);
+        arguments.push('…');
+    }
+    let line = format!("{}.{}({arguments})", call.toolkit, call.operation);
+    let line = match &call.status {
+        CallStatus::Done { .. } => line,
+        CallStatus::Failed { error } => format!("{line} failed: {error}"),
+        CallStatus::Waiting => format!("{line} waits for an approval"),
+        CallStatus::Approved | CallStatus::Requested => format!("{line} was cut off"),
+    };
+    gate.secrets().mask(&line)
+}

@@ -1,0 +1,246 @@
+//! Rounds that go on: after their host was killed, after a wait, in another process. What toolkits did is counted outside.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a store, and a toolkit that counts in files.
+struct Home {
+    folder: TempDir,
+}
+
+const MANIFEST: &str = r#"
+name = "count_toolkit"
+description = "Counts in files."
+
+[[operation]]
+name = "add"
+description = "Adds a line."
+command = ["sh", "-c", "echo \"$1\" >> \"$0\"; if [ -n \"$2\" ]; then touch \"$2.begun\"; while [ ! -e \"$2\" ]; do sleep 0.02; done; fi", "{file}", "{text}", "{gate}"]
+risk = "write"
+idempotent = false
+timeout_s = 60
+params = { file = "str", text = "str", gate = { type = "str", default = "" } }
+
+[[operation]]
+name = "look"
+description = "Waits for a file, and reads it."
+command = ["sh", "-c", "touch \"$0.begun\"; while [ ! -e \"$0\" ]; do sleep 0.02; done; cat \"$0\"", "{gate}"]
+risk = "read"
+timeout_s = 60
+params = { gate = "str" }
+"#;
+
+impl Home {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        std::fs::create_dir(folder.path().join("toolkits")).unwrap();
+        std::fs::write(folder.path().join("toolkits/count.toml"), MANIFEST).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn fimble(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fimble"));
+        command
+            .current_dir(self.folder.path())
+            .args(["-c", "store=\"store.db\"", "-c", "gate.flush_ms=20", "--toolkits", "toolkits"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_RUNTIME_DIR", self.folder.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.fimble(arguments).output().unwrap()
+    }
+
+    /// Starts a program and waits until it is in the call that waits for `gate`.
+    fn start(&self, program: &str, gate: &str) -> Child {
+        std::fs::write(self.path("program.py"), program.replace("FOLDER", self.folder.path().to_str().unwrap()))
+            .unwrap();
+        let child = self.fimble(&["run", "program.py", "--yes"]).spawn().unwrap();
+        wait_for(&self.path(&format!("{gate}.begun")));
+        child
+    }
+
+    fn session(&self) -> String {
+        let list = self.run(&["sessions", "list"]);
+        text(&list.stdout).split_whitespace().next().unwrap().to_owned()
+    }
+
+    fn lines(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+fn wait_for(file: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !file.exists() {
+        assert!(Instant::now() < deadline, "{} does not come", file.display());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_round_whose_host_was_killed_repeats_no_call_and_draws_the_same_chance() {
+    let home = Home::new();
+    let program = "\
+import datetime, random, time, uuid
+lines = [random.random(), uuid.uuid4().hex, time.time(), datetime.datetime.now().isoformat(), random.Random().random()]
+lines += [random.choice(sorted({'a', 'b', 'c'})), str({'x', 'y', 'z', 'w'}), time.monotonic(), time.perf_counter()]
+await count_toolkit.add(file='FOLDER/first', text=repr(lines))
+print('between')
+seen = await count_toolkit.look(gate='FOLDER/gate')
+await count_toolkit.add(file='FOLDER/second', text=repr(lines))
+assert time.time() >= lines[2] and time.monotonic() >= lines[7]
+print('end', seen.strip())
+";
+    kill(home.start(program, "gate"));
+    assert_eq!((home.lines("first").len(), home.lines("second").len()), (1, 0));
+
+    std::fs::write(home.path("gate"), "open").unwrap();
+    let id = home.session();
+    let resumed = home.run(&["sessions", "resume", &id, "--yes"]);
+    assert!(text(&resumed.stdout).ends_with("end open\n"), "{resumed:?}");
+    assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+    assert_eq!(home.lines("first").len(), 1, "what was done is not done again");
+    assert_eq!(home.lines("first"), home.lines("second"), "chance and clocks say the same again");
+
+    let variables = text(&home.run(&["sessions", "vars", &id]).stdout);
+    assert!(variables.contains("seen: str = 'open'"), "{variables}");
+    let again = home.run(&["sessions", "resume", &id]);
+    assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("nothing was cut off"), "{}", text(&again.stderr));
+}
+
+#[test]
+fn a_call_that_may_have_acted_is_made_again_only_if_a_person_says_so() {
+    for (said, code, lines) in [("again", 0, 2), ("skip", 1, 1), ("stop", 4, 1)] {
+        let home = Home::new();
+        kill(home.start(
+            "await count_toolkit.add(file='FOLDER/first', text='x', gate='FOLDER/gate')\nprint('end')\n",
+            "gate",
+        ));
+        std::fs::write(home.path("gate"), "").unwrap();
+        let id = home.session();
+        let asked = home.run(&["sessions", "resume", &id]);
+        assert_eq!(asked.status.code(), Some(4), "{}", text(&asked.stderr));
+        let told = text(&asked.stderr);
+        assert!(told.contains("nobody knows whether it acted") && told.contains("count_toolkit.add"), "{told}");
+        assert!(told.contains(&format!("fimble sessions answer {id} again|skip|stop")), "{told}");
+        assert_eq!(home.lines("first").len(), 1);
+
+        let wrong = home.run(&["sessions", "answer", &id, "perhaps"]);
+        assert_eq!(wrong.status.code(), Some(2));
+        assert!(text(&wrong.stderr).contains("answer again or skip or stop"), "{}", text(&wrong.stderr));
+
+        let answered = home.run(&["sessions", "answer", &id, said]);
+        assert_eq!(answered.status.code(), Some(code), "{said}: {}", text(&answered.stderr));
+        assert_eq!(home.lines("first").len(), lines, "{said}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_repeat_itself_is_stopped_before_it_does_more() {
+    let home = Home::new();
+    let program = "\
+import time
+await count_toolkit.add(file='FOLDER/first', text=str(time.process_time_ns()))
+await count_toolkit.look(gate='FOLDER/gate')
+await count_toolkit.add(file='FOLDER/second', text='x')
+";
+    kill(home.start(program, "gate"));
+    std::fs::write(home.path("gate"), "").unwrap();
+    let resumed = home.run(&["sessions", "resume", &home.session(), "--yes"]);
+    assert_eq!(resumed.status.code(), Some(3), "{}", text(&resumed.stderr));
+    assert!(text(&resumed.stderr).contains("did not repeat itself"), "{}", text(&resumed.stderr));
+    assert_eq!((home.lines("first").len(), home.lines("second").len()), (1, 0));
+}
+
+#[test]
+fn an_approval_given_later_goes_on_at_the_same_call() {
+    for (said, code, lines) in [("yes", 0, 1), ("no", 4, 0)] {
+        let home = Home::new();
+        let program =
+            format!("await count_toolkit.add(file='{}', text='x')\nprint('end')\n", home.path("first").display());
+        std::fs::write(home.path("program.py"), program).unwrap();
+        let waits = home.run(&["run", "program.py"]);
+        assert_eq!(waits.status.code(), Some(4), "{}", text(&waits.stderr));
+        assert!(text(&waits.stderr).contains("May this write operation be called?"), "{}", text(&waits.stderr));
+        let id = home.session();
+        let list = text(&home.run(&["sessions", "list"]).stdout);
+        assert!(list.contains("(waits for an approval)"), "{list}");
+        let answered = home.run(&["sessions", "answer", &id, said]);
+        assert_eq!(answered.status.code(), Some(code), "{}", text(&answered.stderr));
+        assert_eq!(home.lines("first").len(), lines);
+        let list = text(&home.run(&["sessions", "list"]).stdout);
+        assert!(!list.contains('('), "{list}");
+    }
+}
+
+#[test]
+fn a_question_is_answered_from_another_process() {
+    let home = Home::new();
+    let program = "\
+answers = [await system_toolkit.ask_user('Which?', choices=['red', 'blue']) for _ in range(2)]
+await system_toolkit.send_message(' and '.join(answers))
+";
+    std::fs::write(home.path("program.py"), program).unwrap();
+    assert_eq!(home.run(&["run", "program.py"]).status.code(), Some(4));
+    let id = home.session();
+    assert_eq!(home.run(&["sessions", "answer", &id, "2"]).status.code(), Some(4), "it asks a second time");
+    let answered = home.run(&["sessions", "answer", &id, "green", "--json"]);
+    assert_eq!(answered.status.code(), Some(0), "{}", text(&answered.stderr));
+    let events: Vec<Value> = text(&answered.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let replies: Vec<&str> = events.iter().filter_map(|event| event["delta"].as_str()).collect();
+    assert!(replies.contains(&"blue and green"), "{events:?}");
+    let none = home.run(&["sessions", "answer", &id, "x"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none.stderr).contains("nothing waits for an answer"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn a_long_sleep_lets_the_process_go_and_outlives_its_host() {
+    let home = Home::new();
+    let program = format!(
+        "await count_toolkit.add(file='{}', text='x')\nawait system_toolkit.sleep(seconds=3)\nprint('slept')\n",
+        home.path("first").display()
+    );
+    std::fs::write(home.path("program.py"), program).unwrap();
+    let begun = Instant::now();
+    let mut sleeper = home.fimble(&["-c", "gate.grace_s=0.1", "run", "program.py", "--yes"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !text(&home.run(&["sessions", "list"]).stdout).contains("(sleeps)") {
+        assert!(Instant::now() < deadline);
+    }
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let resumed = home.run(&["-c", "gate.grace_s=0.1", "sessions", "resume", &home.session()]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+    assert!(begun.elapsed() >= Duration::from_secs(3));
+    assert_eq!(text(&resumed.stdout), "slept\n");
+    assert_eq!(home.lines("first").len(), 1);
+}
