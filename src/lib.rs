@@ -28,8 +28,9 @@ pub mod gate;
 pub mod agent;
 pub mod live;
 
-// Row 7: every module's own settings, read once.
+// Row 7: every module's own settings, read once; turns that any machine makes.
 pub mod config;
+pub mod worker;
 
 // Row 8: the terminal.
 pub mod cli;

@@ -13,7 +13,7 @@ const ROWS: &[&[&str]] = &[
     &["memory", "session", "skill"],
     &["gate"],
     &["agent", "live"],
-    &["server", "config"],
+    &["server", "config", "worker"],
     &["cli"],
 ];
 

@@ -58,6 +58,21 @@ pub enum EncodingChoice {
     Chat,
 }
 
+/// What a user says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The id of the turn that answers it; unique.
+    pub id: String,
+    /// The text.
+    pub text: String,
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Self { id: uuid::Uuid::now_v7().to_string(), text: text.to_owned() }
+    }
+}
+
 /// Turns messages into replies.
 pub struct Agent {
     /// The model.
@@ -114,14 +129,15 @@ impl Agent {
     pub async fn turn(
         &self,
         session: &mut Session,
-        message: &str,
+        message: impl Into<Message>,
         attendant: Arc<dyn Attendant>,
         cancel: &CancellationToken,
     ) -> Result<Verdict, AgentError> {
+        let message = message.into();
         let secrets = self.parts.gate.secrets();
         if session.record().turn.is_some()
             && waiting(session, secrets).await?.is_some_and(|waiting| waiting.on == "question")
-            && answer(session, message, secrets).await.is_ok()
+            && answer(session, &message.text, secrets).await.is_ok()
             && let Some(verdict) = self.resume(session, Arc::clone(&attendant), cancel).await?
         {
             return Ok(verdict);
@@ -131,8 +147,8 @@ impl Agent {
         {
             session.push(SegmentKind::Output, format!("Stopped: {message}"));
         }
-        let progress = Progress::of_message(message, &self.config);
-        let begun = perceive::perceive(session, message, &progress, secrets).await?;
+        let progress = Progress::of_message(&message.text, &self.config);
+        let begun = perceive::perceive(session, &message, &progress, secrets).await?;
         let verdict = self.rounds(session, progress, &attendant, cancel).await;
         express::express(session, &begun, verdict).await
     }
@@ -149,7 +165,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Option<Verdict>, AgentError> {
         let Some(mut progress) = Progress::of_session(session)? else { return Ok(None) };
-        let begun = perceive::begin(session).await?;
+        let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string()).await?;
         let verdict = match progress.verdict.clone() {
             // It was settled, and then its process ended.
             Some(verdict) if session.open_round().is_none() => Ok(verdict),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{AgentError, Progress};
+use super::{AgentError, Message, Progress};
 use crate::event::EventKind;
 use crate::gate::Secrets;
 use crate::record::SessionStatus;
@@ -20,24 +20,24 @@ pub(super) struct Begun {
 
 pub(super) async fn perceive(
     session: &mut Session,
-    message: &str,
+    message: &Message,
     progress: &Progress,
     secrets: &Secrets,
 ) -> Result<Begun, AgentError> {
     // A key in a message is one that the model must not read.
-    let message = secrets.mask(message);
+    let text = secrets.mask(&message.text);
     if session.record().title.is_empty() {
-        let line = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         session.set_title(line.chars().take(TITLE_CHARACTERS).collect::<String>());
     }
-    session.push(SegmentKind::User, message.as_str());
+    session.push(SegmentKind::User, text.as_str());
     progress.keep_in(session);
-    begin(session).await
+    begin(session, message.id.clone()).await
 }
 
 /// Begins a turn, or goes on with one.
-pub(super) async fn begin(session: &mut Session) -> Result<Begun, AgentError> {
-    let begun = Begun { run_id: uuid::Uuid::now_v7().to_string(), at: Instant::now() };
+pub(super) async fn begin(session: &mut Session, run_id: String) -> Result<Begun, AgentError> {
+    let begun = Begun { run_id, at: Instant::now() };
     let (thread_id, run_id) = (session.record().id.clone(), begun.run_id.clone());
     session.emitter().emit(EventKind::RunStarted { thread_id, run_id });
     session.set_status(SessionStatus::Running);

@@ -135,7 +135,7 @@ impl Conversation {
 
     /// Answers one message; the exit code says how the turn ended.
     async fn answer(&mut self, message: &str) -> Result<ExitCode, Failure> {
-        let _hold = open::hold(&self.config, &self.session)?;
+        let _hold = open::hold(&self.config, &self.session).await?;
         let cancel = CancellationToken::new();
         let stop = open::cancel_on_interrupt(&cancel);
         let attendant = Arc::new(self.screen.person());
@@ -149,7 +149,7 @@ impl Conversation {
     async fn go_on(&mut self) -> Result<(), Failure> {
         let Some(state) = resume::state(&self.agent, &self.session).await? else { return Ok(()) };
         self.note(&format!("{state} · going on with it, Ctrl-C stops"));
-        let _hold = open::hold(&self.config, &self.session)?;
+        let _hold = open::hold(&self.config, &self.session).await?;
         let cancel = CancellationToken::new();
         let stop = open::cancel_on_interrupt(&cancel);
         let attendant = Arc::new(self.screen.person());

@@ -133,7 +133,7 @@ impl Eval {
         let mut misses = Vec::new();
         for message in &task.ask {
             let cancel = CancellationToken::new();
-            let turn = agent.turn(&mut session, message, Arc::new(Unattended), &cancel);
+            let turn = agent.turn(&mut session, message.as_str(), Arc::new(Unattended), &cancel);
             match tokio::time::timeout(std::time::Duration::from_secs(TASK_SECONDS), turn).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => misses.push(error.to_string()),

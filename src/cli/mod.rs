@@ -22,6 +22,7 @@ mod sessions;
 mod show;
 mod thinking;
 mod toolkits;
+mod worker;
 mod writer;
 
 use std::process::ExitCode;
@@ -90,6 +91,8 @@ enum Command {
     Ps(ps::Ps),
     /// End one running program; its session goes on.
     Kill(kill::Kill),
+    /// Make turns for all that share a Redis.
+    Worker(worker::WorkerCommand),
     /// Check this machine: jail layers, model, store, toolkits.
     Doctor,
     /// Print a completion script for a shell.
@@ -210,6 +213,10 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Eval(command) => command.execute(read(settings)?).await,
             Command::Ps(command) => command.execute().await,
             Command::Kill(command) => command.execute().await,
+            Command::Worker(command) => {
+                let config = read(command.settings(settings))?;
+                command.execute(config).await
+            }
             Command::Doctor => doctor::execute(read(settings)?).await,
             Command::Completion(command) => Ok(command.execute()),
         }

@@ -29,7 +29,7 @@ pub(super) struct How {
 pub(super) async fn answer_and_go_on(config: Config, id: &str, said: &str, how: How) -> Result<ExitCode, Failure> {
     let store = open::store(&config).await?;
     let session = open::session(&config, store, Some(id)).await?;
-    let hold = open::hold(&config, &session)?;
+    let hold = open::hold(&config, &session).await?;
     let gate = open::gate(&config).await?;
     answer(&session, said, gate.secrets()).await?;
     drop(hold);
@@ -44,7 +44,7 @@ pub(super) async fn go_on(mut config: Config, id: &str, how: How) -> Result<Exit
     }
     let store = open::store(&config).await?;
     let mut session = open::session(&config, Arc::clone(&store), Some(id)).await?;
-    let _hold = open::hold(&config, &session)?;
+    let _hold = open::hold(&config, &session).await?;
     if session.record().turn.is_some() {
         let agent = open::agent(&config).await?;
         let mut events = session.subscribe();

@@ -81,7 +81,7 @@ impl Run {
             Some(session) => session,
             None => open::session(&config, store, None).await?,
         };
-        let _hold = open::hold(&config, &session)?;
+        let _hold = open::hold(&config, &session).await?;
         if session.record().title.is_empty() {
             session.set_title(format!("run {name}"));
             session.save().await?;
@@ -106,7 +106,7 @@ impl Run {
             }
             return Ok(());
         };
-        let _hold = open::hold(config, &session)?;
+        let _hold = open::hold(config, &session).await?;
         let mut events = session.subscribe();
         session.emitter().emit(kind);
         // Without `--json`, the failure that follows says the same.

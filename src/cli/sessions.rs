@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Subcommand;
+use tokio_util::sync::CancellationToken;
 
 use super::resume::How;
 use super::show::{clip, milliseconds};
-use super::{Failure, open, resume};
+use super::{Failure, open, resume, worker};
 use crate::config::Config;
 use crate::record::{CallStatus, Outcome, Round, SessionRecord, SessionStatus, Variable};
 use crate::segment::SegmentKind;
@@ -54,6 +56,25 @@ pub(super) enum Sessions {
         #[arg(long, value_name = "ROUND")]
         at: Option<u64>,
     },
+    /// Ask the workers of the store to answer a message; the session's id goes to standard output.
+    Send {
+        /// The message.
+        text: String,
+        /// In this session. Default: a new one.
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
+    /// The events of a session as they are stored, one JSON object a line, until Ctrl-C.
+    Follow {
+        /// The session's id.
+        id: String,
+        /// Begin after this event.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        from: u64,
+        /// End with the turn that is under way, or with the last event.
+        #[arg(long)]
+        until_idle: bool,
+    },
     /// Answer what a program waits for, and go on with it.
     Answer {
         /// The session's id.
@@ -81,12 +102,14 @@ impl Sessions {
     pub(super) async fn execute(self, config: Config) -> Result<ExitCode, Failure> {
         match self {
             Sessions::Answer { id, answer, how } => return resume::answer_and_go_on(config, &id, &answer, how).await,
+            Sessions::Send { text, session } => return worker::send(&config, session.as_deref(), text).await,
+            Sessions::Follow { id, from, until_idle } => return follow(&config, &id, from, until_idle).await,
             Sessions::Resume { id, how } => return resume::go_on(config, &id, how).await,
             _ => {}
         }
         let store = open::store(&config).await?;
         match self {
-            Sessions::Answer { .. } | Sessions::Resume { .. } => {}
+            Sessions::Send { .. } | Sessions::Follow { .. } | Sessions::Answer { .. } | Sessions::Resume { .. } => {}
             Sessions::List => list(store.as_ref()).await?,
             Sessions::Show { id } => show(&open::session(&config, store, Some(&id)).await?).await?,
             Sessions::Vars { id, at } => {
@@ -138,6 +161,43 @@ fn state(session: &SessionRecord) -> &'static str {
         SessionStatus::Failed => "  (failed)",
         SessionStatus::Idle | SessionStatus::Finished => "",
     }
+}
+
+/// Events that are read at once.
+const EVENTS_PAGE: u32 = 1_000;
+
+/// How often a store is asked for new events: none of the two tells by itself.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+async fn follow(config: &Config, id: &str, from: u64, until_idle: bool) -> Result<ExitCode, Failure> {
+    let store = open::store(config).await?;
+    // Opening it first refuses unknown ids and other users' sessions.
+    open::session(config, Arc::clone(&store), Some(id)).await?;
+    let stop = CancellationToken::new();
+    let interrupted = open::cancel_on_interrupt(&stop);
+    let mut after = from;
+    loop {
+        let at_rest = match until_idle {
+            true => store.session(id).await?.is_none_or(|session| session.status != SessionStatus::Running),
+            false => false,
+        };
+        let events = store.events(id, after, EVENTS_PAGE).await?;
+        for event in &events {
+            after = event.seq;
+            super::output::write_data(&format!("{}\n", serde_json::to_string(event).unwrap_or_default()));
+        }
+        if events.is_empty() && at_rest {
+            break;
+        }
+        if events.is_empty() {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+    interrupted.abort();
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn show(session: &Session) -> Result<(), Failure> {

@@ -8,6 +8,8 @@ pub mod packing;
 pub mod redis;
 pub mod sqlite;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::event::Event;
@@ -62,6 +64,16 @@ pub trait Store: Send + Sync {
     async fn variables(&self, session: &str) -> Result<Vec<Variable>, StoreError>;
     /// The variables of a session as of the end of that round, by name; after its last round they are those of now.
     async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError>;
+    /// Makes `owner` the only one who may write to the session for so long, or prolongs that; false while another one is. From
+    /// then on, writes of whoever was it before are `NotOwner`, however late they come. Only this handle and its clones
+    /// write as `owner`. A store that one machine alone uses leaves this to its file locks, and says true.
+    async fn take_lease(&self, _session: &str, _owner: &str, _period: Duration) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+    /// Ends what [`take_lease`](Store::take_lease) began; nothing, if it has ended.
+    async fn release_lease(&self, _session: &str, _owner: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
     /// The contents of some of the session's variables, in the order of `names`; names that are not there are absent
     /// from the answer.
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError>;
@@ -96,6 +108,9 @@ pub enum StoreError {
     /// The session was written by somebody else since it was read; nothing was written.
     #[error("session `{0}` was changed by another process meanwhile")]
     Stale(String),
+    /// Another process owns the session now; nothing was written.
+    #[error("session `{0}` is in the hands of another process")]
+    NotOwner(String),
     /// The file or server cannot be opened.
     #[error("the store cannot be opened: {message}")]
     Unreachable {
@@ -132,6 +147,7 @@ impl StoreError {
             StoreError::Unreachable { hint, .. } => Some(hint),
             StoreError::TooNew { .. } => Some("upgrade Fimble, or name another store with `store = …`"),
             StoreError::UnknownSession(_) => Some("`fimble sessions list` shows the sessions there are"),
+            StoreError::NotOwner(_) => Some("wait for it, or start a new session"),
             StoreError::Stale(_) => Some("open the session again; one process at a time can go on with it"),
             StoreError::Corrupt { .. } => Some("delete the session, or put back a copy of the store from before"),
             StoreError::AlreadyExists(_) | StoreError::Failed(_) => None,

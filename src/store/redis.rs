@@ -21,9 +21,11 @@ mod keys;
 mod link;
 mod read;
 mod scripts;
+mod turns;
 mod write;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -36,6 +38,7 @@ use self::index::Scores;
 use self::link::{Link, OPEN};
 use self::read::PAGE;
 use self::scripts::Script;
+pub use self::turns::{TurnKind, TurnRequest, Turns};
 use self::write::Arguments;
 use super::packing::corrupt;
 use super::{RoundCommit, Store, StoreError};
@@ -70,6 +73,8 @@ impl Default for Settings {
 pub struct Redis {
     link: Arc<Link>,
     scores: Arc<Scores>,
+    /// The numbers of the leases that this handle has, by session.
+    leases: Arc<Mutex<HashMap<String, u64>>>,
     settings: Settings,
 }
 
@@ -98,7 +103,7 @@ impl Redis {
             Ok(version) if version <= VERSION => {}
             _ => return Err(newer(&found)),
         }
-        Ok(Self { link: Arc::new(link), scores: Arc::default(), settings })
+        Ok(Self { link: Arc::new(link), scores: Arc::default(), leases: Arc::default(), settings })
     }
 
     /// How many requests this store has sent, each one network round trip.
@@ -119,9 +124,16 @@ impl Redis {
         if size > WRITE_LIMIT {
             return Err(StoreError::Failed(format!("a write of {size} bytes is over the limit: {WRITE_LIMIT}")));
         }
-        let mut all = write::begin(self.settings.keep, self.link.patience_for(size));
+        let lease = self.leases().get(session).copied();
+        let mut all = write::begin(self.settings.keep, self.link.patience_for(size), lease);
         all.extend(arguments);
-        Answer::read(self.link.script(script, &keys::of_write(session), &all).await?)
+        let answer = Answer::read(self.link.script(script, &keys::of_write(session), &all).await?)?;
+        if answer.word == "fenced" { Err(StoreError::NotOwner(session.to_owned())) } else { Ok(answer) }
+    }
+
+    fn leases(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        // Nothing in here panics half-way; a poisoned lock guards sound data.
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn read(&self, script: &Script, session: &str, arguments: &[String]) -> Result<Answer, StoreError> {
@@ -281,6 +293,29 @@ impl Store for Redis {
 
     async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError> {
         read::variables(&self.read(&scripts::VARIABLES_AT, session, &[round.to_string()]).await?)
+    }
+
+    async fn take_lease(&self, session: &str, owner: &str, period: Duration) -> Result<bool, StoreError> {
+        let arguments = [VERSION.to_string(), owner.to_owned(), period.as_millis().max(1).to_string()];
+        let arguments = arguments.map(String::into_bytes);
+        let answer = self.link.script(&scripts::TAKE_LEASE, &keys::of_lease(session), &arguments).await?;
+        let answer = Answer::read(answer)?;
+        match answer.word.as_str() {
+            "ok" => {
+                self.leases().insert(session.to_owned(), answer.number("session", 0)?);
+                Ok(true)
+            }
+            "held" => Ok(false),
+            "unknown" => Err(StoreError::UnknownSession(session.to_owned())),
+            word => Err(unexpected(word)),
+        }
+    }
+
+    async fn release_lease(&self, session: &str, owner: &str) -> Result<(), StoreError> {
+        let arguments = [VERSION.to_string(), owner.to_owned()].map(String::into_bytes);
+        self.link.script(&scripts::RELEASE_LEASE, &keys::of_lease(session), &arguments).await?;
+        self.leases().remove(session);
+        Ok(())
     }
 
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError> {

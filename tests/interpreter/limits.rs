@@ -26,8 +26,8 @@ async fn the_wall_limit_ends_whatever_runs() {
         let begun = Instant::now();
         let finished = finish(&interpreter, within(0.5, source), &Arc::default()).await;
         assert_eq!(limit(&finished), "wall", "{what}");
-        // The limit, the grace time, and a machine that does other things.
-        assert!(begun.elapsed() < Duration::from_millis(2_500), "{what}: {:?}", begun.elapsed());
+        // The limit, 2 s more for a program that waits for a processor, its end, and a machine that does other things.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{what}: {:?}", begun.elapsed());
         assert_eq!(output(&interpreter, "print(1)").await, "1\n", "{what}");
     }
 }

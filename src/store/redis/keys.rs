@@ -35,7 +35,20 @@ pub fn of_session(id: &str) -> Vec<String> {
 pub fn of_write(id: &str) -> Vec<String> {
     let mut keys = of_session(id);
     keys.push(format!("fimble:{{{}}}:write:{}", escaped(id), uuid::Uuid::now_v7().simple()));
+    keys.push(lease(id));
     keys
+}
+
+/// The keys of a session and its lease, for a script that takes or ends it.
+pub fn of_lease(id: &str) -> Vec<String> {
+    let mut keys = of_session(id);
+    keys.push(lease(id));
+    keys
+}
+
+/// The key that names the session's owner, as long as it has one.
+fn lease(id: &str) -> String {
+    format!("fimble:{{{}}}:lease", escaped(id))
 }
 
 /// The sorted set of a user's sessions.

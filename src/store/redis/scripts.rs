@@ -41,6 +41,10 @@ scripts! {
     REQUEST_CALL: READ, WRITE, include_str!("scripts/request_call.lua");
     /// Journals a call's end.
     FINISH_CALL: READ, WRITE, include_str!("scripts/finish_call.lua");
+    /// Makes somebody the owner of a session for a while.
+    TAKE_LEASE: READ, include_str!("scripts/take_lease.lua");
+    /// Ends that.
+    RELEASE_LEASE: READ, include_str!("scripts/release_lease.lua");
     /// Removes a session.
     DELETE_SESSION: READ, include_str!("scripts/delete_session.lua");
     /// The session's row.

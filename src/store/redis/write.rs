@@ -16,10 +16,12 @@ pub type Arguments = Vec<Vec<u8>>;
 
 /// What every write begins with. `keep`: how long the session is kept after it; `patience`: how long it may be tried, for
 /// which its mark must be there.
-pub fn begin(keep: Option<Duration>, patience: Duration) -> Arguments {
+/// `lease`: the number of the writer's lease, if it has one.
+pub fn begin(keep: Option<Duration>, patience: Duration, lease: Option<u64>) -> Arguments {
     let keep = keep.map_or(0, |keep| keep.as_millis().max(1));
     let mark = patience.as_secs() * 2 + 30;
-    texts([VERSION.to_string(), keep.to_string(), mark.to_string()])
+    let lease = lease.map(|number| number.to_string()).unwrap_or_default();
+    texts([VERSION.to_string(), keep.to_string(), format!("{mark} {lease}")])
 }
 
 /// A new session's row.

@@ -1,0 +1,222 @@
+//! Workers that share a Redis: real processes, a real server, a model that is scripted behind its real wire format. What the
+//! programs did is counted outside of all of them.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+#[path = "stores/server.rs"]
+#[expect(dead_code, reason = "the stores' own tests use more of it")]
+mod server;
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use fimble::record::{Outcome, Round};
+use fimble::store::redis::Redis;
+use fimble::store::{Store, StoreError};
+use serde_json::{Value, json};
+use server::Server;
+use tempfile::TempDir;
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+const MANIFEST: &str = r#"
+name = "count_toolkit"
+description = "Counts in files."
+
+[[operation]]
+name = "add"
+description = "Adds a line."
+command = ["sh", "-c", "echo x >> \"$0\"", "{file}"]
+risk = "write"
+idempotent = false
+params = { file = "str" }
+
+[[operation]]
+name = "look"
+description = "Waits for a file."
+command = ["sh", "-c", "touch \"$0.begun\"; while [ ! -e \"$0\" ]; do sleep 0.02; done", "{gate}"]
+risk = "read"
+timeout_s = 60
+params = { gate = "str" }
+"#;
+
+/// A Redis, a model that always writes the same program, and a folder.
+struct World {
+    redis: Server,
+    model: MockServer,
+    folder: TempDir,
+}
+
+impl World {
+    async fn new(program: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        std::fs::create_dir(folder.path().join("toolkits")).unwrap();
+        std::fs::write(folder.path().join("toolkits/count.toml"), MANIFEST).unwrap();
+        let model = MockServer::start().await;
+        let text = program.replace("FOLDER", folder.path().to_str().unwrap());
+        let chunk = |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
+        let body = format!(
+            "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n",
+            chunk(json!({ "content": text }), Value::Null),
+            chunk(json!({}), json!("stop"))
+        );
+        let answer = ResponseTemplate::new(200).set_body_raw(body, "text/event-stream");
+        Mock::given(method("POST")).and(path("/v1/chat/completions")).respond_with(answer).mount(&model).await;
+        Self { redis: Server::new(), model, folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn fimble(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fimble"));
+        command
+            .current_dir(self.folder.path())
+            .args(["-c", "gate.policy.write=\"allow\"", "-c", "gate.flush_ms=20", "-c", "agent.encoding=\"chat\""])
+            .args(["-c", "llm.model=\"scripted\"", "--toolkits", "toolkits"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .env("REDIS_URL", self.redis.url())
+            .env("OPENAI_BASE_URL", format!("{}/v1", self.model.uri()))
+            .env("OPENAI_API_KEY", "sk-none")
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_RUNTIME_DIR", self.folder.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.fimble(arguments).output().unwrap()
+    }
+
+    fn worker(&self) -> Child {
+        let mut command = self.fimble(&["worker", "--lease", "2", "--turns", "2"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn send(&self, text: &str) -> String {
+        let sent = self.run(&["sessions", "send", text]);
+        assert!(sent.status.success(), "{sent:?}");
+        String::from_utf8(sent.stdout).unwrap().trim().to_owned()
+    }
+
+    fn lines(&self, name: &str) -> usize {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default().lines().count()
+    }
+}
+
+/// Waits until something is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn end(mut worker: Child) {
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+}
+
+const PROGRAM: &str = "\
+await count_toolkit.add(file='FOLDER/before')
+await count_toolkit.look(gate='FOLDER/gate')
+await count_toolkit.add(file='FOLDER/after')
+await system_toolkit.send_message('counted')
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_turn_of_a_worker_that_was_killed_is_gone_on_with_by_another() {
+    let world = World::new(PROGRAM).await;
+    let first = world.worker();
+    let id = world.send("Count");
+    until("the call", || world.path("gate.begun").exists());
+    end(first);
+    std::fs::write(world.path("gate"), "").unwrap();
+    let second = world.worker();
+    until("the second call", || world.lines("after") > 0);
+    let followed = world.run(&["sessions", "follow", &id, "--until-idle"]);
+    end(second);
+    assert_eq!((world.lines("before"), world.lines("after")), (1, 1), "no call is made twice");
+
+    let text = String::from_utf8(followed.stdout).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no event is lost or told twice");
+    let of_type = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!((of_type("TEXT_MESSAGE_CHUNK"), of_type("RUN_FINISHED")), (1, 1), "{text}");
+    let again = world.run(&["sessions", "follow", &id, "--until-idle", "--from", &numbers.len().to_string()]);
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_share_the_turns_and_make_each_once() {
+    let world =
+        World::new("await count_toolkit.add(file='FOLDER/all')\nawait system_toolkit.send_message('ok')\n").await;
+    let workers = [world.worker(), world.worker()];
+    for turn in 0..8 {
+        world.send(&format!("Turn {turn}"));
+    }
+    until("the last turn", || world.lines("all") >= 8);
+    let left = || world.redis.run(&["XLEN", "fimble:turns"]) != ["0"];
+    until("the end of the last turn", || !left());
+    workers.into_iter().for_each(end);
+    assert_eq!(world.lines("all"), 8);
+    let list = String::from_utf8(world.run(&["sessions", "list"]).stdout).unwrap();
+    assert_eq!((list.lines().count(), list.matches('(').count()), (8, 0), "{list}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_owned_a_session_before_writes_nothing_more() {
+    let server = Server::new();
+    let (old, new): (Redis, Redis) = (server.store().await, server.store().await);
+    let store = std::sync::Arc::new(old.clone());
+    let mut session = fimble::session::Session::create(store, "local", "ada", "").await.unwrap();
+    let id = session.record().id.clone();
+    let period = Duration::from_millis(50);
+    assert!(old.take_lease(&id, "old", period).await.unwrap());
+    assert!(!new.take_lease(&id, "new", period).await.unwrap(), "one at a time");
+    assert!(old.take_lease(&id, "old", Duration::from_millis(200)).await.unwrap(), "an owner stays one");
+    let round = session.begin_round("goal", vec![], "", "x = 1\n", "").await.unwrap();
+    // As long as nobody else has it, a lease that ran out harms nothing.
+    until("the end of the lease", || server.run(&["EXISTS", &format!("fimble:{{{id}}}:lease")]) == ["0"]);
+    session.set_title("mine");
+    session.save().await.unwrap();
+    assert!(new.take_lease(&id, "new", Duration::from_secs(60)).await.unwrap());
+
+    session.set_title("late");
+    let refused =
+        |result: Result<(), StoreError>| assert!(matches!(result, Err(StoreError::NotOwner(_))), "{result:?}");
+    refused(session.save().await);
+    refused(session.begin_round("goal", vec![], "", "x = 2\n", "").await.map(drop));
+    let ended = Round { outcome: Some(Outcome::Finished { value: None }), ..round };
+    refused(session.commit_round(ended, vec![], vec![]).await.map(drop));
+    // One that never had a lease is no owner either.
+    let stranger = server.store().await;
+    refused(stranger.append(session.record(), &[], &[]).await);
+    assert_eq!(new.session(&id).await.unwrap().unwrap().title, "mine");
+    new.release_lease(&id, "new").await.unwrap();
+    stranger.append(&new.session(&id).await.unwrap().unwrap(), &[], &[]).await.unwrap();
+    let kept = new.session(&id).await.unwrap().unwrap();
+    assert_eq!((kept.title.as_str(), kept.rounds), ("mine", 1));
+}
+
+#[test]
+fn workers_need_a_store_that_can_be_shared() {
+    let folder = TempDir::new().unwrap();
+    let worker = Command::new(env!("CARGO_BIN_EXE_fimble"))
+        .current_dir(folder.path())
+        .args(["-c", "store=\"store.db\"", "worker"])
+        .env_remove("REDIS_URL")
+        .env("XDG_CONFIG_HOME", folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(worker.status.code(), Some(2));
+    let told = String::from_utf8(worker.stderr).unwrap();
+    assert!(told.contains("workers share a Redis") && told.contains("hint: name one: `--store redis://"), "{told}");
+}
