@@ -5,7 +5,6 @@ It does not know what a toolkit is, nor how a program uses a reply; see `pending
 
 import _thread
 import sys
-import threading
 from itertools import islice
 
 from _fimble import arguments, errors, limits, wire
@@ -57,8 +56,8 @@ class Calls:
         self._open, self._unused = {}, {}
         self._ordinals, self._sites = {}, {}
         self._count = 0
-        self._lock = threading.Lock()
-        self._reading = threading.Lock()
+        self._lock = _thread.allocate_lock()
+        self._reading = _thread.allocate_lock()
         self._followers = []
         self._watching = None
         # What the clocks said since the last call, see `repeat`.
@@ -134,6 +133,8 @@ class Calls:
 
     def _follow(self, reply):
         # Another thread reads; it wakes this one for its reply, and when it stops reading.
+        import threading
+
         event = threading.Event()
         with self._lock:
             reply.events = [*reply.events, event]

@@ -15,7 +15,8 @@ from _fimble.missing import Missing
 from _fimble.pending import Pending, reply_of
 from _fimble.preview import cut, preview, type_name
 from _fimble.proxies import Operation, Toolkit
-from _fimble.wire import dumps, to_bytes
+from _fimble.records import Record
+from _fimble.wire import dumps, native, to_bytes
 
 _IMMUTABLE = objects.ids((type(None), bool, int, float, str, bytes, complex, range))
 _FILES = objects.ids((io.TextIOWrapper, io.BufferedReader, io.BufferedWriter))
@@ -85,7 +86,7 @@ class Capture:
     def run(self):
         """Looks at every name once."""
         hidden = {}
-        for name, value in list(self._namespace.items()):
+        for name, value in self._unsettled():
             if type(name) is not str or name in self._proxies or not name.isidentifier() or len(name) > _LONGEST_NAME:
                 continue
             if name[0] == "_":
@@ -101,6 +102,12 @@ class Capture:
             if name not in self._namespace:
                 self.captured.removed.append(name)
         return self.captured
+
+    def _unsettled(self):
+        """The names and values that are not certainly as they came in."""
+        if native is None:
+            return list(self._namespace.items())
+        return native.unsettled(self._namespace, self._restored, Record, self._variable_bytes)
 
     def _look(self, name, value):
         if type(value) is Pending:
@@ -121,11 +128,16 @@ class Capture:
             self._refuse(name, _TOO_MANY)
             return
         try:
-            kind, content, shown, line, used = self._contents(name, value, restored)
+            plain = self._plain(name, value)
+            if plain is not None:
+                kind, line, used, (content, of_type, shown) = "value", 0, [], plain
+            else:
+                kind, content, shown, line, used = self._contents(name, value, restored)
             if restored is not None and restored.kind == kind and restored.content == content:
                 return
-            of_type = type_name(value) if kind == "value" else _definition_type(value)
-            shown = preview(value) if kind == "value" else cut(shown, 120)
+            if plain is None:
+                of_type = type_name(value) if kind == "value" else _definition_type(value)
+                shown = preview(value) if kind == "value" else cut(shown, 120)
         except TooLarge as reason:
             self._refuse(name, str(reason) if self._left >= self._variable_bytes else _TOO_LARGE)
             return
@@ -159,6 +171,13 @@ class Capture:
 
     def _refuse(self, name, reason):
         self.captured.refuse(name, reason, name in self._restored)
+
+    def _plain(self, name, value):
+        """Text, type and preview of what is plain and no definition, in the host's own way; else None."""
+        definitions = self._definitions
+        if native is None or name in definitions.made or name in definitions.imports:
+            return None
+        return native.describe(value, Record, min(self._variable_bytes, self._left))
 
     def _contents(self, name, value, restored):
         """Kind, content, what is shown of a definition, its line if known, and the names it uses."""

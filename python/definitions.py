@@ -10,7 +10,6 @@ import builtins
 import collections
 import enum
 import re
-import symtable
 import sys
 import types
 
@@ -69,6 +68,8 @@ class Definitions:
         """Takes note of what the statement bound; also for one that failed half-way."""
         self._seen.append(statement)
         self._file_name = statement.code.co_filename
+        if statement.bindings is not None and not self._may_define(statement.bindings, namespace):
+            return
         node = statement.node
         kind = type(node)
         if kind is ast.Expr or kind is ast.AugAssign:
@@ -80,10 +81,27 @@ class Definitions:
             if type(inner) in _BINDING:
                 self._bound(inner, namespace)
 
+    def _may_define(self, bindings, namespace):
+        """Takes note of the imports among `bindings`, unless one of the others made a definition.
+
+        They are tuples: (name, how, first, second), see `_way`, or (module, "import", level, pairs of name and `as`)."""
+        for name, way, first, second in bindings:
+            if way != "import" and self._fits(name, way, first, second, namespace):
+                return True
+        for module, way, level, names in bindings:
+            if way == "import":
+                self._imported(module, level, names)
+        return False
+
     def _bound(self, node, namespace):
         kind = type(node)
         if kind is ast.Import or kind is ast.ImportFrom:
-            self._imported(node)
+            module = node.module if kind is ast.ImportFrom else None
+            if module == "__future__":
+                self._future += ast.unparse(node) + "\n"
+            else:
+                names = [(alias.name, alias.asname) for alias in node.names]
+                self._imported(module, node.level if module else 0, names)
         elif kind is ast.Assign:
             for target in node.targets:
                 if type(target) is ast.Name:
@@ -105,8 +123,11 @@ class Definitions:
         """The last line that wrote the name, else the last statement that names it, else 0."""
         if self._seen:
             for statement in self._seen:
-                self._mentions.update(dict.fromkeys(statement.code.co_names, statement.node.lineno))
-                self._store(statement.node)
+                self._mentions.update(dict.fromkeys(statement.code.co_names, statement.line))
+                if statement.stores is None:
+                    self._store(statement.node)
+                else:
+                    self._stores.update(statement.stores)
             self._seen = []
         return self._stores.get(name) or self._mentions.get(name) or 0
 
@@ -166,27 +187,30 @@ class Definitions:
         return code.co_firstlineno if code.co_filename == self._file_name and code.co_name == name else 0
 
     def _assigned(self, name, node, made, namespace):
-        value, made_by = namespace.get(name), type(made)
-        if made_by is ast.Lambda:
+        value = namespace.get(name)
+        if type(made) is ast.Lambda:
             fits = type(value) is types.FunctionType and not self._is_elsewhere(value, node)
-        elif made_by is ast.Call:
-            called = _called(made.func, namespace)
-            fits = called is not None and (id(called) in _MAKERS or _is_late(called, _LATE_MAKERS))
-        elif made_by is ast.Name:
-            fits = self._names.get(value) not in (None, name)
         else:
-            fits = made_by in (ast.Subscript, ast.BinOp) and (
-                id(type(value)) in _ALIASES or _is_late(type(value), _LATE_ALIASES)
-            )
+            fits = self._fits(name, *_way(made), namespace)
         targets = node.targets if type(node) is ast.Assign else [node.target]
         if fits and (len(targets) > 1 or type(targets[0]) is not ast.Name):
             # The second name of one object is an alias of the first.
-            if made_by is ast.Name or self._names.get(value) is not None:
+            if type(made) is ast.Name or self._names.get(value) is not None:
                 return
             node = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made, lineno=node.lineno), node)
             self._take(name, node, value, ast.unparse(node) + "\n")
         elif fits:
             self._take(name, node, value)
+
+    def _fits(self, name, way, first, second, namespace):
+        """True if the name now holds what counts as a definition, made in that way."""
+        value = namespace.get(name)
+        if way == "call":
+            called = _called(first, second, namespace)
+            return called is not None and (id(called) in _MAKERS or _is_late(called, _LATE_MAKERS))
+        if way == "name":
+            return self._names.get(value) not in (None, name)
+        return way == "alias" and (id(type(value)) in _ALIASES or _is_late(type(value), _LATE_ALIASES))
 
     def _take(self, name, node, value, source=None):
         known = self.made.get(name)
@@ -200,19 +224,15 @@ class Definitions:
             self._names.add(value, name)
         self.made[name] = Definition(value, source, node.lineno, line, marks(value, self._names))
 
-    def _imported(self, node):
-        module = node.module if type(node) is ast.ImportFrom else None
-        if module == "__future__":
-            self._future += ast.unparse(node) + "\n"
-            return
-        for alias in node.names:
-            bound = alias.asname or (alias.name if module else alias.name.partition(".")[0])
-            text = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+    def _imported(self, module, level, names):
+        for name, called in names:
+            bound = called or (name if module else name.partition(".")[0])
+            text = f"import {name}" + (f" as {called}" if called else "")
             found = self.imports.setdefault(bound, [])
             if module is not None:
                 found.clear()
-                text = f"from {'.' * node.level}{module} {text}"
-            entry = (text, module, alias.name)
+                text = f"from {'.' * level}{module} {text}"
+            entry = (text, module, name)
             if entry not in found:
                 found.append(entry)
 
@@ -291,8 +311,10 @@ def import_source(name, value, imports, previous):
 
 def references(source):
     """The global names that a definition uses, sorted, builtins left out."""
+    from symtable import symtable
+
     try:
-        tables = [symtable.symtable(source, "<definition>", "exec")]
+        tables = [symtable(source, "<definition>", "exec")]
     except (SyntaxError, ValueError, RecursionError):
         return []
     top, names, own = tables[0], set(), set()
@@ -319,16 +341,30 @@ def _is_late(value, names):
     return False
 
 
-def _called(function, namespace):
+def _way(made):
+    """How the right side of an assignment makes its value: "call" with the names of `first(…)` or `first.second(…)`, "name",
+    "alias", or "" for what defines nothing."""
+    kind = type(made)
+    if kind is ast.Call:
+        function = made.func
+        if type(function) is ast.Name:
+            return "call", function.id, None
+        if type(function) is ast.Attribute and type(function.value) is ast.Name:
+            return "call", function.value.id, function.attr
+    elif kind is ast.Name:
+        return "name", None, None
+    elif kind is ast.Subscript or kind is ast.BinOp:
+        return "alias", None, None
+    return "", None, None
+
+
+def _called(first, second, namespace):
     """The object that a call's function names, without running anything."""
-    if type(function) is ast.Name:
-        return namespace.get(function.id)
-    if type(function) is ast.Attribute and type(function.value) is ast.Name:
-        module = namespace.get(function.value.id)
-        module = module if module is not None else sys.modules.get(function.value.id)
-        if type(module) is types.ModuleType:
-            return module.__dict__.get(function.attr)
-    return None
+    found = namespace.get(first)
+    if second is None:
+        return found
+    module = found if found is not None else sys.modules.get(first)
+    return module.__dict__.get(second) if type(module) is types.ModuleType else None
 
 
 def _module_scope(node):

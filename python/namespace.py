@@ -14,6 +14,7 @@ from _fimble.missing import Missing, NotRestored
 from _fimble.output import no_input
 from _fimble.proxies import Toolkit
 from _fimble.records import MissingField, Record
+from _fimble.wire import native
 
 # There without an import, because programs forget it.
 MODULES = (
@@ -78,8 +79,13 @@ def restore(variables, names, sources, namespace):
     restored, failed = {}, []
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(RECURSION)
-    for variable in variables:
-        if not _bring(variable, names, sources, namespace, restored):
+    ready = native.values(variables) if native is not None else [None] * len(variables)
+    for variable, made in zip(variables, ready):
+        if made is not None:
+            name = variable["name"]
+            value = namespace[name] = made[0]
+            restored[name] = Restored(value, "value", variable["content"])
+        elif not _bring(variable, names, sources, namespace, restored):
             failed.append(variable)
     for variable in failed:
         _bring(variable, names, sources, namespace, restored, last=True)

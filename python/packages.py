@@ -4,7 +4,6 @@ All of them are loaded before the jail is closed: afterwards no compiled code ca
 """
 
 import importlib
-import json
 import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -20,6 +19,8 @@ def load(folder):
 
     Raises ImportError for one that was asked for and cannot be imported.
     """
+    import json
+
     with open(os.path.join(folder, "packages.json"), encoding="utf-8") as file:
         listed = json.load(file)["packages"]
     for package in listed:

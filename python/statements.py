@@ -7,8 +7,10 @@ leaves behind.
 
 import ast
 import types
+import warnings
 
 from _fimble.pending import Pending
+from _fimble.wire import native
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 # The flag of a code object that makes a coroutine, `CO_COROUTINE` of `inspect`, which takes long to import.
@@ -16,28 +18,76 @@ COROUTINE = 0x80
 
 
 class Statement:
-    """One top-level statement: its node, its code, and whether it has a value."""
+    """One top-level statement: its code, whether it has a value, its line, and what `definitions` knows of it already.
 
-    __slots__ = ("node", "code", "has_value")
+    `bindings` are tuples of what it may have defined, or None if its `node` has to be asked; `stores` is a dict of the names it
+    writes to their lines, or None."""
 
-    def __init__(self, node, code, has_value):
-        self.node, self.code, self.has_value = node, code, has_value
+    __slots__ = ("code", "has_value", "line", "bindings", "stores", "_text", "_node")
+
+    def __init__(self, code, has_value, line, node=None, bindings=None, stores=None, text=""):
+        self.code, self.has_value, self.line = code, has_value, line
+        self.bindings, self.stores, self._node, self._text = bindings, stores, node, text
+
+    @property
+    def node(self):
+        """Its tree."""
+        if self._node is None:
+            with warnings.catch_warnings():
+                # They were given when its code was made.
+                warnings.simplefilter("ignore")
+                self._node = _tree(self._text, self.code.co_filename, _FLAGS).body[0]
+        return self._node
+
+
+def _tree(source, file_name, flags):
+    return compile(source, file_name, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
 
 
 def parse(source, file_name):
     """The statements. Raises SyntaxError, ValueError, RecursionError or MemoryError for what does not compile."""
-    tree = compile(source, file_name, "exec", ast.PyCF_ONLY_AST | _FLAGS, dont_inherit=True)
+    pieces = native.statements(source) if native is not None else None
+    if pieces is not None:
+        show, warned = warnings.showwarning, []
+        warnings.showwarning = lambda *warning: warned.append(warning)
+        try:
+            statements = [_from_text(file_name, *piece) for piece in pieces]
+        except Exception:
+            # The whole knows best what is wrong with it.
+            statements = None
+        finally:
+            warnings.showwarning = show
+        if statements is not None:
+            for warning in warned:
+                show(*warning)
+            return statements
+    tree = _tree(source, file_name, _FLAGS)
     statements, flags = [], _FLAGS
     for node in tree.body:
         if type(node) is ast.ImportFrom and node.module == "__future__":
             # Holds for all that follows, as if it were one file.
             for alias in node.names:
                 flags |= getattr(getattr(__import__("__future__"), alias.name, None), "compiler_flag", 0)
-        has_value = type(node) is ast.Expr
-        unit = ast.Expression(node.value) if has_value else ast.Module([node], [])
-        code = compile(unit, file_name, "eval" if has_value else "exec", flags, dont_inherit=True)
-        statements.append(Statement(node, code, has_value))
+        statements.append(_from_node(file_name, node, flags))
     return statements
+
+
+def _from_text(file_name, text, line, has_value, bindings, stores):
+    if bindings is None:
+        node = _tree(text, file_name, _FLAGS).body[0]
+        return Statement(_code(file_name, node, _FLAGS), has_value, line, node, bindings, stores)
+    code = compile(text, file_name, "eval" if has_value else "exec", _FLAGS, dont_inherit=True)
+    return Statement(code, has_value, line, None, bindings, stores, text)
+
+
+def _from_node(file_name, node, flags):
+    return Statement(_code(file_name, node, flags), type(node) is ast.Expr, node.lineno, node)
+
+
+def _code(file_name, node, flags):
+    if type(node) is ast.Expr:
+        return compile(ast.Expression(node.value), file_name, "eval", flags, dont_inherit=True)
+    return compile(ast.Module([node], []), file_name, "exec", flags, dont_inherit=True)
 
 
 class Driver:

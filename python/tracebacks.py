@@ -6,7 +6,6 @@ It does not know how the program ended otherwise.
 import linecache
 import re
 import sys
-import traceback
 import types
 
 from _fimble import limits, objects, preview
@@ -35,7 +34,9 @@ class Sources:
 def describe(error, sources):
     """The traceback as text. Runs the exception's own `__str__`."""
     try:
-        shown = traceback.TracebackException(type(error), error, error.__traceback__, lookup_lines=False, compact=True)
+        from traceback import TracebackException
+
+        shown = TracebackException(type(error), error, error.__traceback__, lookup_lines=False, compact=True)
         _strip(shown, sources.names, set())
         lines = [preview.cut_middle(piece, _MESSAGE) for piece in shown.format()]
         text = "".join(lines).rstrip("\n")

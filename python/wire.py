@@ -5,11 +5,11 @@ or a program is. Everything it needs is bound at import, so that a program that 
 nothing here.
 """
 
-import json.encoder
+import _thread
 import os
 import select
 import struct
-import threading
+from _json import encode_basestring, make_encoder
 
 try:
     # The host's own reader and writer.
@@ -55,15 +55,14 @@ def _no_default(value):
     raise TypeError(f"{type(value)!r} is no JSON")
 
 
-def _encoder(ascii_only):
-    encode_text = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
-    write = json.encoder.c_make_encoder(None, _no_default, encode_text, None, ":", ",", False, False, False)
+def _encoder():
+    write = make_encoder(None, _no_default, encode_basestring, None, ":", ",", False, False, False)
     join = "".join
     return lambda value: join(write(value, 0))
 
 
 # `dumps(value)`: compact JSON text of plain values, not escaped to ASCII. NaN and infinities are a ValueError.
-dumps = _encoder(ascii_only=False)
+dumps = _encoder()
 
 
 def decoder(record=None):
@@ -71,7 +70,9 @@ def decoder(record=None):
     if native is not None:
         read = native.loads
         return lambda text: read(text, record)
-    scan = json.decoder.JSONDecoder(object_hook=record).scan_once
+    from json.decoder import JSONDecoder
+
+    scan = JSONDecoder(object_hook=record).scan_once
 
     def loads(text):
         try:
@@ -101,7 +102,7 @@ class Channel:
         self.frame_bytes = FIRST_FRAME_BYTES
         self.closed = False
         self._guard = guard
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         self._held = bytearray()
         self._received = bytearray()
         self._poll = None

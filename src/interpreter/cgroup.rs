@@ -30,14 +30,15 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Puts the process, and all that it will start, into a new group. `None` where that is not allowed or not there.
-    pub fn around(pid: u32, ceiling: Ceiling) -> Option<Self> {
+    /// Puts the processes, and all that they will start, into a new group. `None` where that is not allowed or not there.
+    /// The kernel may take 20 ms, and starts no process meanwhile.
+    pub fn around(pids: &[u32], ceiling: Ceiling) -> Option<Self> {
         let places = Places::of(
             &fs::read_to_string("/proc/self/cgroup").ok()?,
             &fs::read_to_string("/proc/self/mountinfo").ok()?,
         );
-        let name = format!("{PREFIX}{}-{pid}", std::process::id());
-        places.unified(&name, pid, ceiling).or_else(|| places.separate(&name, pid, ceiling))
+        let name = format!("{PREFIX}{}-{}", std::process::id(), pids.first()?);
+        places.unified(&name, pids, ceiling).or_else(|| places.separate(&name, pids, ceiling))
     }
 
     /// Removes it once its processes are gone. To be called when they have been killed.
@@ -86,7 +87,7 @@ impl Places {
 
     /// A group of version 2: below the own one if that may have groups, which one with processes of its own mostly may not,
     /// else beside it.
-    fn unified(&self, name: &str, pid: u32, ceiling: Ceiling) -> Option<Group> {
+    fn unified(&self, name: &str, pids: &[u32], ceiling: Ceiling) -> Option<Group> {
         let own = self.unified.as_deref()?;
         let controls = |folder: &&Path| {
             fs::read_to_string(folder.join("cgroup.subtree_control")).is_ok_and(|names| {
@@ -94,24 +95,19 @@ impl Places {
             })
         };
         let parent = [Some(own), own.parent()].into_iter().flatten().find(controls)?;
-        let files = [
-            ("memory.max", ceiling.memory_mib.saturating_mul(1024 * 1024)),
-            ("pids.max", ceiling.tasks),
-            ("cgroup.procs", u64::from(pid)),
-        ];
-        make(parent, name, &files).map(|folder| Group { folders: vec![folder] })
+        let files = [("memory.max", ceiling.memory_mib.saturating_mul(1024 * 1024)), ("pids.max", ceiling.tasks)];
+        make(parent, name, &files, pids).map(|folder| Group { folders: vec![folder] })
     }
 
-    fn separate(&self, name: &str, pid: u32, ceiling: Ceiling) -> Option<Group> {
-        let (memory, pids) = (self.memory.as_deref()?, self.pids.as_deref()?);
-        let pid = ("cgroup.procs", u64::from(pid));
+    fn separate(&self, name: &str, pids: &[u32], ceiling: Ceiling) -> Option<Group> {
+        let (memory, tasks) = (self.memory.as_deref()?, self.pids.as_deref()?);
         let bytes = ceiling.memory_mib.saturating_mul(1024 * 1024);
-        let first = make(memory, name, &[("memory.limit_in_bytes", bytes), pid])?;
-        match make(pids, name, &[("pids.max", ceiling.tasks), pid]) {
+        let first = make(memory, name, &[("memory.limit_in_bytes", bytes)], pids)?;
+        match make(tasks, name, &[("pids.max", ceiling.tasks)], pids) {
             Some(second) => Some(Group { folders: vec![first, second] }),
             None => {
                 // Back to where it was; then the group is empty.
-                let _ = fs::write(memory.join(pid.0), pid.1.to_string());
+                move_all(memory, pids);
                 let _ = fs::remove_dir(first);
                 None
             }
@@ -119,17 +115,24 @@ impl Places {
     }
 }
 
-/// A new folder with the files written in order; nothing is left if one cannot be.
-fn make(parent: &Path, name: &str, files: &[(&str, u64)]) -> Option<PathBuf> {
+/// A new folder with the files written in order, and then the processes in it; nothing is left if that cannot be.
+fn make(parent: &Path, name: &str, files: &[(&str, u64)], pids: &[u32]) -> Option<PathBuf> {
     sweep(parent);
     let folder = parent.join(name);
     fs::create_dir(&folder).ok()?;
-    let written = files.iter().try_for_each(|(file, value)| fs::write(folder.join(file), value.to_string()));
-    if written.is_err() {
-        let _ = fs::remove_dir(&folder);
-        return None;
+    let is_written = files.iter().all(|(file, value)| fs::write(folder.join(file), value.to_string()).is_ok());
+    if is_written && move_all(&folder, pids) {
+        return Some(folder);
     }
-    Some(folder)
+    move_all(parent, pids);
+    let _ = fs::remove_dir(&folder);
+    None
+}
+
+/// True if all of them are in that group now.
+fn move_all(folder: &Path, pids: &[u32]) -> bool {
+    let mut all = pids.iter();
+    all.all(|pid| fs::write(folder.join("cgroup.procs"), pid.to_string()).is_ok())
 }
 
 /// Removes groups of hosts that were killed before they could: the kernel refuses where processes are left.

@@ -57,6 +57,8 @@ pub(super) struct Bounds {
 /// Zygote to host.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Report {
+    /// In its own process namespace, it is the child of the started process and has this process id outside.
+    Inside { pid: u32 },
     /// It is locked in.
     Ready {
         /// The active layers.

@@ -1,7 +1,7 @@
 //! The interpreter: a zygote that is replaced when it ended or grew old, and a spare child ahead of the next round.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinHandle;
@@ -27,6 +27,8 @@ struct Inner {
     config: Config,
     isolation: Isolation,
     state: Mutex<State>,
+    /// When a round ended last.
+    ended: std::sync::Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -62,6 +64,9 @@ impl Drop for Spare {
 /// How long a round may keep the machine for itself before the next one's child is forked.
 const AHEAD: Duration = Duration::from_millis(10);
 
+/// A round that comes so soon after another one is not the last: the next one's child is forked while it runs.
+const BUSY: Duration = Duration::from_millis(5);
+
 impl Interpreter {
     /// Starts the process that programs are forked from, and waits until it is locked in.
     ///
@@ -74,6 +79,7 @@ impl Interpreter {
             config: config.clone(),
             isolation: zygote.isolation().clone(),
             state: Mutex::new(State { zygote: Arc::clone(&zygote), spare: None }),
+            ended: std::sync::Mutex::default(),
         });
         inner.adopt(&mut *inner.state.lock().await, zygote);
         Ok(Self { inner })
@@ -98,13 +104,14 @@ impl Interpreter {
     pub async fn run(&self, run: Run, host: Arc<dyn Host>, cancel: CancellationToken) -> Result<Finished, Error> {
         let bounds = bounds(&run.limits);
         let run = Arc::new(run);
+        let ahead = if self.inner.is_busy() { Duration::ZERO } else { AHEAD };
         // Whoever lost its zygote before anything happened gets another one, once.
         for _ in 0..2 {
             let child = self.inner.take(bounds).await?;
             let (over, is_over) = oneshot::channel::<()>();
             let inner = Arc::downgrade(&self.inner);
             tokio::spawn(async move {
-                let _ = timeout(AHEAD, is_over).await;
+                let _ = timeout(ahead, is_over).await;
                 if let Some(inner) = inner.upgrade() {
                     inner.refill(bounds).await;
                 }
@@ -114,6 +121,7 @@ impl Interpreter {
             let driven = AbortOnDropHandle::new(tokio::spawn(async move { drive(child, &run, &host, &cancel).await }));
             let driven = driven.await;
             drop(over);
+            *self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
             match driven.map_err(Error::spawn)?? {
                 Driven::Finished(finished) => return Ok(*finished),
                 Driven::Lost => {}
@@ -137,6 +145,11 @@ impl Inner {
                 inner.refill(bounds).await;
             }
         });
+    }
+
+    fn is_busy(&self) -> bool {
+        let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.is_some_and(|ended| ended.elapsed() < BUSY)
     }
 
     /// A child with these bounds: the spare one, or a new one.

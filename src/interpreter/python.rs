@@ -1,7 +1,9 @@
 //! CPython: starting it, warming it, forking it, running its half of a round. Only this file and those below it use `pyo3`.
 
+mod look;
 mod plain;
 mod read;
+mod statements;
 
 use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
@@ -259,9 +261,13 @@ fn load_sources(python: Python<'_>, modules: &Bound<'_, PyDict>) -> PyResult<()>
     modules.set_item("_fimble", &package)?;
     let native = PyModule::new(python, "_fimble.native")?;
     native.add_function(wrap_pyfunction!(read::loads, &native)?)?;
+    native.add_function(wrap_pyfunction!(read::values, &native)?)?;
     native.add_function(wrap_pyfunction!(plain::plain, &native)?)?;
     native.add_function(wrap_pyfunction!(plain::call, &native)?)?;
     native.add_function(wrap_pyfunction!(replace, &native)?)?;
+    native.add_function(wrap_pyfunction!(look::unsettled, &native)?)?;
+    native.add_function(wrap_pyfunction!(look::describe, &native)?)?;
+    native.add_function(wrap_pyfunction!(statements::statements, &native)?)?;
     modules.set_item("_fimble.native", &native)?;
     package.setattr("native", native)?;
     for source in EARLY {

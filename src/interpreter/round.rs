@@ -11,6 +11,7 @@ use futures_util::future::{AbortHandle, Abortable, BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 use tokio::task::coop::unconstrained;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +54,9 @@ const PRINTS: u64 = 1_000_000;
 
 /// The first prints of a round are shown one by one. Later ones that arrived together are shown together.
 const SINGLE_PRINTS: u64 = 1_000;
+
+/// A result of more bytes takes as long to free as to write: not while the child waits for the rest of it.
+const LARGE: usize = 64 * 1024;
 
 /// Bytes of prints that are shown together.
 const TOGETHER: usize = 32 * 1024;
@@ -380,6 +384,9 @@ impl Round<'_> {
         if let Ok(result) = result {
             let (kind, body) = message::write_answer(id, &result, self.frame_bytes);
             self.child.wire.send(kind, &body);
+            if body.len() > LARGE {
+                spawn_blocking(move || drop(result));
+            }
         }
         self.start_calls();
         Flow::On

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socketpair, sockopt};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
@@ -27,6 +27,9 @@ use super::{frame, packages, zygote};
 
 /// The most bytes of a child's first frame.
 const FIRST_FRAME_BYTES: usize = 64 * 1024;
+
+/// Bytes that the kernel takes for a child before it reads them.
+const SEND_BYTES: usize = 1024 * 1024;
 
 /// A running zygote. It ends when this is dropped.
 #[derive(Debug)]
@@ -80,7 +83,7 @@ impl Zygote {
         let executable = config.executable.clone().unwrap_or_else(|| "/proc/self/exe".into());
         let ceiling = (config.isolation != Level::None)
             .then_some(Ceiling { memory_mib: config.zygote_memory_mib, tasks: config.zygote_tasks });
-        let Spawned { pid, process, in_group } = spawn(executable, theirs, ceiling).await?;
+        let Spawned { pid, process, join, joined } = spawn(executable, theirs, ceiling).await?;
         nix::fcntl::fcntl(&ours, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).map_err(Error::spawn)?;
         // SAFETY: the descriptor is owned by the registration and is never replaced or closed before it.
         let control = Arc::new(unsafe { AsyncFd::register(ours) }.map_err(Error::spawn)?);
@@ -94,20 +97,34 @@ impl Zygote {
             scratch_folder: config.scratch_folder.clone(),
             spares_deadly_calls: config.spares_deadly_calls,
         };
+        // The group takes as long to join as CPython to start. Nothing is forked in between.
         let opening = async {
-            tell(&control, &Command::Start(start), None).await?;
-            listen(&control).await
-        };
-        let report = timeout(start_within, opening).await.map_err(|_| Error::spawn("it did not answer in time"))?;
-        let mut layers = match report.map_err(Error::spawn)? {
-            Some((Report::Ready { layers }, _)) => layers,
-            Some((Report::Refused { layer: Some(layer), reason, hint }, _)) => {
-                return Err(Error::Isolation { layer, reason, hint });
+            tell(&control, &Command::Start(start), None).await.map_err(Error::spawn)?;
+            let mut join = Some(join);
+            if config.isolation != Level::Full
+                && let Some(join) = join.take()
+            {
+                let _ = join.send(vec![pid]);
             }
-            Some((Report::Refused { layer: None, reason, hint }, _)) => return Err(Error::Spawn { reason, hint }),
-            Some((other, _)) => return Err(Error::protocol(format!("{other:?}"))),
-            None => return Err(Error::spawn("the zygote ended before it was ready")),
+            let mut layers = None;
+            // Two processes speak, and either may be the first.
+            while layers.is_none() || join.is_some() {
+                let report = listen(&control).await.map_err(Error::spawn)?;
+                match (report, join.take()) {
+                    (Some((Report::Inside { pid: inside }, _)), Some(join)) => {
+                        let _ = join.send(vec![pid, inside]);
+                    }
+                    (report, left) => {
+                        layers = Some(read_opening(report)?);
+                        join = left;
+                    }
+                }
+            }
+            let layers = layers.unwrap_or_default();
+            Ok((layers, joined.await.unwrap_or(false)))
         };
+        let opened = timeout(start_within, opening).await.map_err(|_| Error::spawn("it did not answer in time"))?;
+        let (mut layers, in_group) = opened?;
         let reader = tokio::spawn(read_reports(Arc::clone(&control), Arc::clone(&shared))).abort_handle();
         if in_group {
             layers.insert(0, "cgroup".to_owned());
@@ -177,6 +194,8 @@ impl Zygote {
         let round = self.rounds.fetch_add(1, Ordering::Relaxed);
         let (ours, theirs) = StdStream::pair().map_err(Error::spawn)?;
         ours.set_nonblocking(true).map_err(Error::spawn)?;
+        // Of use for large results alone; the kernel may give less.
+        let _ = setsockopt(&ours, sockopt::SndBuf, &SEND_BYTES);
         let stream = UnixStream::from_std(ours).map_err(Error::spawn)?;
         let (forked, was_forked) = oneshot::channel();
         let (ended, has_ended) = oneshot::channel();
@@ -267,18 +286,35 @@ fn kill(process: &OwnedFd, signal: i32) {
     };
 }
 
+/// The layers that a zygote says it has.
+fn read_opening(report: Option<(Report, Option<OwnedFd>)>) -> Result<Vec<String>, Error> {
+    match report {
+        Some((Report::Ready { layers }, _)) => Ok(layers),
+        Some((Report::Refused { layer: Some(layer), reason, hint }, _)) => {
+            Err(Error::Isolation { layer, reason, hint })
+        }
+        Some((Report::Refused { layer: None, reason, hint }, _)) => Err(Error::Spawn { reason, hint }),
+        Some((other, _)) => Err(Error::protocol(format!("{other:?}"))),
+        None => Err(Error::spawn("the zygote ended before it was ready")),
+    }
+}
+
 /// A process that was started and waits for its first message.
 struct Spawned {
     pid: u32,
     process: OwnedFd,
-    /// Whether a control group holds it.
-    in_group: bool,
+    /// Takes the processes that are to be put into a control group, this one first.
+    join: oneshot::Sender<Vec<u32>>,
+    /// Whether a control group holds them.
+    joined: oneshot::Receiver<bool>,
 }
 
 /// Starts the program from a thread that lives as long as it: the kernel ends the zygote when the thread that started it
 /// ends, and a thread of the runtime may end at any time.
 async fn spawn(executable: std::path::PathBuf, control: OwnedFd, ceiling: Option<Ceiling>) -> Result<Spawned, Error> {
     let (started, has_started) = oneshot::channel();
+    let (join, joins) = oneshot::channel::<Vec<u32>>();
+    let (tell_joined, joined) = oneshot::channel();
     let body = move || {
         let spawned = Program::new(&executable)
             .arg(zygote::ARGUMENT)
@@ -296,16 +332,20 @@ async fn spawn(executable: std::path::PathBuf, control: OwnedFd, ceiling: Option
             }
         };
         let pid = process.id();
-        let group = ceiling.and_then(|ceiling| Group::around(pid, ceiling));
-        let spawned = open_process(pid).map(|process| Spawned { pid, process, in_group: group.is_some() });
-        let _ = started.send(spawned.map_err(|error| error.to_string()));
+        let opened = open_process(pid).map(|process| (pid, process));
+        let _ = started.send(opened.map_err(|error| error.to_string()));
+        // Without them it was not started after all.
+        let pids = joins.blocking_recv().ok();
+        let group = ceiling.zip(pids).and_then(|(ceiling, pids)| Group::around(&pids, ceiling));
+        let _ = tell_joined.send(group.is_some());
         let _ = process.wait();
         if let Some(group) = group {
             group.remove();
         }
     };
     std::thread::Builder::new().name("fimble-zygote".to_owned()).spawn(body).map_err(Error::spawn)?;
-    has_started.await.map_err(Error::spawn)?.map_err(Error::spawn)
+    let (pid, process) = has_started.await.map_err(Error::spawn)?.map_err(Error::spawn)?;
+    Ok(Spawned { pid, process, join, joined })
 }
 
 fn open_process(pid: u32) -> io::Result<OwnedFd> {

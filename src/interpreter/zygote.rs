@@ -38,6 +38,20 @@ struct Child {
     scratch: Scratch,
 }
 
+/// How long the first child may have the machine for itself, in milliseconds.
+const ALONE: u8 = 50;
+
+/// The first child is for somebody who waits for this process to start: what makes the next ones quicker comes after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// There is none yet.
+    Awaited,
+    /// It may run its program now.
+    Alone,
+    /// It ended, or is not waited for any more.
+    Over,
+}
+
 /// Why a zygote cannot serve.
 enum Refusal {
     Layer(Missing),
@@ -57,7 +71,7 @@ fn serve() -> i32 {
         return 2;
     };
     let Ok(Some((Command::Start(start), _))) = receive::<Command>(control.as_fd()) else { return 1 };
-    match prepare(&start) {
+    match prepare(&start, &control) {
         // Not returned: the socket was closed there, and must not be closed again.
         Ok(Prepared::Outer(code)) => exit(code),
         Ok(Prepared::Zygote(zygote)) => python::attached(|| zygote.serve(&control)),
@@ -105,7 +119,7 @@ enum Prepared {
 }
 
 /// Locks this process in, layer by layer, and starts CPython between them.
-fn prepare(start: &Start) -> Result<Prepared, Refusal> {
+fn prepare(start: &Start, control: &OwnedFd) -> Result<Prepared, Refusal> {
     let mut layers = Vec::new();
     if start.level != Level::None && jail::drop_root(start.uid)? {
         layers.push("user".to_owned());
@@ -129,7 +143,11 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
         // SAFETY: there is one thread; the child goes on as the zygote, the parent only waits.
         match unsafe { libc::fork() } {
             0 => jail::die_with_parent()?,
-            pid if pid > 0 => return Ok(Prepared::Outer(wait_outside(pid))),
+            pid if pid > 0 => {
+                // If the host is gone, the zygote learns it as well.
+                let _ = send(control.as_fd(), &Report::Inside { pid: pid.unsigned_abs() }, None);
+                return Ok(Prepared::Outer(wait_outside(pid)));
+            }
             _ => {
                 return Err(Refusal::Other {
                     reason: io::Error::last_os_error().to_string(),
@@ -192,7 +210,7 @@ fn prepare(start: &Start) -> Result<Prepared, Refusal> {
         confinement,
         children: Vec::new(),
         sweepers: Vec::new(),
-        has_forked: false,
+        first: First::Awaited,
         warming: Some(warming),
     }))
 }
@@ -204,8 +222,7 @@ struct Zygote {
     children: Vec<Child>,
     /// Processes that remove what rounds left behind.
     sweepers: Vec<libc::pid_t>,
-    /// The first child is for somebody who waits for this process to start: it comes before the warming.
-    has_forked: bool,
+    first: First,
     /// What is left to import.
     warming: Option<Warming>,
 }
@@ -242,10 +259,17 @@ impl Zygote {
     fn step(&mut self, control: &OwnedFd) -> io::Result<bool> {
         let mut polled: Vec<PollFd<'_>> = vec![PollFd::new(control.as_fd(), PollFlags::POLLIN)];
         polled.extend(self.children.iter().map(|child| PollFd::new(child.pidfd.as_fd(), PollFlags::POLLIN)));
-        let warms = self.has_forked && self.warming.is_some();
-        match poll(&mut polled, if warms { PollTimeout::ZERO } else { PollTimeout::NONE }) {
+        let timeout = match self.first {
+            First::Alone => PollTimeout::from(ALONE),
+            First::Over if self.warming.is_some() => PollTimeout::ZERO,
+            First::Awaited | First::Over => PollTimeout::NONE,
+        };
+        match poll(&mut polled, timeout) {
             Err(nix::errno::Errno::EINTR) => return Ok(true),
-            Ok(0) => return self.warm(control).map(|()| true),
+            Ok(0) => {
+                self.first = First::Over;
+                return self.warm(control).map(|()| true);
+            }
             result => result?,
         };
         // SAFETY: each is a child that is not reaped yet; no status is asked for.
@@ -253,6 +277,7 @@ impl Zygote {
         let ready: Vec<bool> = polled.iter().map(|polled| polled.any().unwrap_or(true)).collect();
         for index in (0..self.children.len()).rev() {
             if ready.get(index + 1) == Some(&true) {
+                self.first = First::Over;
                 let child = self.children.swap_remove(index);
                 let exit = reap(&child)?;
                 send(control.as_fd(), &Report::Ended { round: child.round, exit }, None)?;
@@ -292,7 +317,9 @@ impl Zygote {
     }
 
     fn fork(&mut self, round: u64, bounds: &Bounds, socket: OwnedFd) -> io::Result<()> {
-        self.has_forked = true;
+        if self.first == First::Awaited {
+            self.first = First::Alone;
+        }
         let scratch = Scratch::make(&self.folders, round, bounds.scratch_mib)?;
         let forked = match python::fork() {
             Ok(Forked::Child) => child::live(&self.confinement, &self.folders.readable, &scratch.path, bounds, &socket),

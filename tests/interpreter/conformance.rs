@@ -25,13 +25,13 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 #[derive(Clone)]
-struct Script {
+pub(super) struct Script {
     title: String,
     awaits: bool,
-    source: String,
+    pub(super) source: String,
 }
 
-fn scripts() -> Vec<Script> {
+pub(super) fn scripts() -> Vec<Script> {
     let mut found = Vec::<Script>::new();
     for (file, text) in FILES {
         for line in text.lines() {

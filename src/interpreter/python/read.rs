@@ -5,8 +5,9 @@ use std::fmt;
 
 use pyo3::exceptions::{PyMemoryError, PyRecursionError, PyTypeError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// The most levels of a text. What a program keeps has 300 of its own, of three levels of text at most.
@@ -15,8 +16,13 @@ const DEPTH: u32 = 1_200;
 /// Texts of more bytes than this are read with the garbage collector standing still: nothing of them can be garbage.
 const LONG: usize = 4 * 1024;
 
-/// Keys that are remembered while a text is read, and the most bytes of one.
+/// What the text of a value holds that is more than JSON.
+const TAG: &str = "\"$\"";
+
+/// Keys that are remembered while a text is read, those of one of at most so many bytes, and the most bytes of one.
 const KEYS: usize = 256;
+const SHORT: usize = 512;
+const FEW_KEYS: usize = 16;
 const KEY: usize = 64;
 
 /// Reads `text`, a `str` or UTF-8 `bytes` with one JSON value. Its objects become instances of `record`, a class derived
@@ -27,23 +33,46 @@ const KEY: usize = 64;
 #[pyo3(signature = (text, record=None))]
 pub(super) fn loads<'py>(text: &Bound<'py, PyAny>, record: Option<Bound<'py, PyType>>) -> PyResult<Bound<'py, PyAny>> {
     let python = text.py();
-    let bytes = if let Ok(text) = text.cast::<PyBytes>() {
-        text.as_bytes()
+    // Checked as a whole, the pieces need no look of their own.
+    let text = if let Ok(text) = text.cast::<PyBytes>() {
+        std::str::from_utf8(text.as_bytes()).map_err(|error| PyValueError::new_err(error.to_string()))?
     } else if let Ok(text) = text.cast::<PyString>() {
-        text.to_str()?.as_bytes()
+        text.to_str()?
     } else {
         return Err(PyTypeError::new_err("JSON text must be str or bytes"));
     };
-    // Unescaping takes as much memory again, and Rust has no error for that.
-    Vec::<u8>::new().try_reserve_exact(bytes.len()).map_err(|_| PyMemoryError::new_err(()))?;
-    let reader = Reader { python, record, keys: RefCell::new(vec![None; KEYS]), raised: RefCell::new(None) };
-    let _still = (bytes.len() > LONG).then(Standstill::begin);
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    deserializer.disable_recursion_limit();
-    let read = Node { reader: &reader, depth: 0 }
-        .deserialize(&mut deserializer)
-        .and_then(|value| deserializer.end().map(|()| value));
-    read.map_err(|error| reader.raised.take().unwrap_or_else(|| PyValueError::new_err(error.to_string())))
+    let reader = Reader::new(python, record, if text.len() > SHORT { KEYS } else { FEW_KEYS });
+    let _still = (text.len() > LONG).then(Standstill::begin);
+    reader.read(text)
+}
+
+/// The values of variables, dicts with `kind` and `content`: a tuple with the value where the content is plain JSON, else
+/// None.
+#[pyfunction]
+pub(super) fn values<'py>(variables: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
+    let python = variables.py();
+    let reader = Reader::new(python, None, KEYS);
+    let list = PyList::empty(python);
+    for variable in variables.iter() {
+        let value = plain_value(&reader, variable.cast::<PyDict>()?)?;
+        list.append(value.map(|value| (value,)))?;
+    }
+    Ok(list)
+}
+
+fn plain_value<'py>(reader: &Reader<'py>, variable: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let python = variable.py();
+    let (Some(kind), Some(content)) =
+        (variable.get_item(intern!(python, "kind"))?, variable.get_item(intern!(python, "content"))?)
+    else {
+        return Ok(None);
+    };
+    let content = content.cast::<PyString>()?.to_str()?;
+    if kind.cast::<PyString>()? != "value" || content.contains(TAG) {
+        return Ok(None);
+    }
+    // What is wrong with it is told where it is read again.
+    Ok(reader.read(content).ok())
 }
 
 /// The garbage collector stands still while this lives.
@@ -70,6 +99,8 @@ impl Drop for Standstill {
 struct Reader<'py> {
     python: Python<'py>,
     record: Option<Bound<'py, PyType>>,
+    /// The arguments of a new record.
+    nothing: Bound<'py, PyTuple>,
     /// Recent keys, each at the place that its letters say.
     keys: RefCell<Vec<Option<Bound<'py, PyString>>>>,
     /// The exception that the error of the parser stands for.
@@ -77,6 +108,22 @@ struct Reader<'py> {
 }
 
 impl<'py> Reader<'py> {
+    fn new(python: Python<'py>, record: Option<Bound<'py, PyType>>, keys: usize) -> Self {
+        let keys = RefCell::new(vec![None; keys]);
+        Self { python, record, nothing: PyTuple::empty(python), keys, raised: RefCell::new(None) }
+    }
+
+    fn read(&self, text: &str) -> PyResult<Bound<'py, PyAny>> {
+        // Unescaping takes as much memory again, and Rust has no error for that.
+        Vec::<u8>::new().try_reserve_exact(text.len()).map_err(|_| PyMemoryError::new_err(()))?;
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        deserializer.disable_recursion_limit();
+        let read = Node { reader: self, depth: 0 }
+            .deserialize(&mut deserializer)
+            .and_then(|value| deserializer.end().map(|()| value));
+        read.map_err(|error| self.raised.take().unwrap_or_else(|| PyValueError::new_err(error.to_string())))
+    }
+
     fn raise<E: Error>(&self, error: PyErr) -> E {
         self.raised.replace(Some(error));
         E::custom("")
@@ -90,8 +137,8 @@ impl<'py> Reader<'py> {
         if key.len() > KEY {
             return PyString::new(self.python, key);
         }
-        let place = (key.len() * 31 + usize::from(*first) * 7 + usize::from(*last)) % KEYS;
         let mut keys = self.keys.borrow_mut();
+        let place = (key.len() * 31 + usize::from(*first) * 7 + usize::from(*last)) & (keys.len() - 1);
         let Some(kept) = keys.get_mut(place) else { return PyString::new(self.python, key) };
         match kept {
             Some(known) if known.to_str().is_ok_and(|known| known == key) => known.clone(),
@@ -102,7 +149,16 @@ impl<'py> Reader<'py> {
     fn object(&self) -> PyResult<Bound<'py, PyDict>> {
         match &self.record {
             None => Ok(PyDict::new(self.python)),
-            Some(class) => Ok(class.call0()?.cast_into::<PyDict>()?),
+            Some(class) => {
+                let class = class.as_type_ptr();
+                // SAFETY: the class is alive and held; what it makes is a new reference, or null with an exception set. A
+                // class without a constructor of its own has that of `dict`, and nothing is left to initialise.
+                let made = unsafe {
+                    let Some(make) = (*class).tp_new else { return Ok(PyDict::new(self.python)) };
+                    Bound::from_owned_ptr_or_err(self.python, make(class, self.nothing.as_ptr(), std::ptr::null_mut()))
+                };
+                Ok(made?.cast_into::<PyDict>()?)
+            }
         }
     }
 }
