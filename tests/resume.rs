@@ -244,3 +244,41 @@ fn a_long_sleep_lets_the_process_go_and_outlives_its_host() {
     assert_eq!(text(&resumed.stdout), "slept\n");
     assert_eq!(home.lines("first").len(), 1);
 }
+
+#[test]
+fn a_full_disk_loses_no_call_and_the_round_goes_on_when_there_is_room() {
+    let home = Home::new();
+    let disk = home.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let program = "\
+import random
+await count_toolkit.add(file='FOLDER/first', text='x')
+large = random.randbytes(3_000_000).hex()
+print('end')
+";
+    let program = program.replace("FOLDER", home.folder.path().to_str().unwrap());
+    std::fs::write(home.path("program.py"), program).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=1500k tmpfs disk || exit 99
+        fimble="$1 -c store=disk/store.db --toolkits toolkits $2"
+        $fimble run program.py --yes; echo "first $?"
+        id=$($fimble sessions list | cut -d ' ' -f 1)
+        mount -o remount,size=64m disk
+        $fimble sessions resume $id --yes; echo "second $?"
+        $fimble sessions vars $id
+    "#;
+    // An ordinary user may mount where it is alone, and cannot drop its only user there.
+    let is_root = nix::unistd::geteuid().is_root();
+    let (unshare, jail) = if is_root { ("-m", "") } else { ("-rm", "-c interpreter.isolation=\"none\"") };
+    let ran = Command::new("unshare")
+        .args([unshare, "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_fimble"), jail])
+        .current_dir(home.folder.path())
+        .env("XDG_DATA_HOME", home.path("data"))
+        .env("XDG_CONFIG_HOME", home.path("config"))
+        .output()
+        .unwrap();
+    let (out, told) = (text(&ran.stdout), text(&ran.stderr));
+    assert!(out.contains("first 5\n") && told.contains("the disk is full"), "{out}{told}");
+    assert!(out.contains("end\nsecond 0\n") && out.contains("large: str"), "{out}{told}");
+    assert_eq!(home.lines("first").len(), 1);
+}

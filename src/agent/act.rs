@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, AgentError, Progress, Verdict};
+use crate::crash;
 use crate::gate::{Attendant, ExecuteError, Executed, Order, Stage, execute, resume};
 use crate::program::Program;
 use crate::record::Outcome;
@@ -23,6 +24,7 @@ impl Agent {
     ) -> Result<Option<Verdict>, AgentError> {
         session.push(SegmentKind::Code, program.hole.clone());
         session.save().await?;
+        crash::point("program kept");
         let order = Order {
             goal: progress.goal.clone(),
             parents: Some(progress.last_round).filter(|round| *round > 0).into_iter().collect(),

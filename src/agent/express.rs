@@ -2,6 +2,7 @@
 
 use super::perceive::Begun;
 use super::{AgentError, Verdict};
+use crate::crash;
 use crate::event::EventKind;
 use crate::llm::LlmError;
 use crate::record::SessionStatus;
@@ -51,8 +52,11 @@ pub(super) async fn express(
             session.emitter().emit(EventKind::RunError { message, code: error.code().to_owned() });
         }
     }
+    crash::point("turn settled");
     // The turn's own failure is the one to report; a store that fails here failed before, too.
-    match (result, session.save().await) {
+    let saved = session.save().await;
+    crash::point("turn ended");
+    match (result, saved) {
         (Err(error), _) => Err(error),
         (Ok(_), Err(error)) => Err(error.into()),
         (Ok(verdict), Ok(())) => Ok(verdict),

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{AgentError, Message, Progress};
+use crate::crash;
 use crate::event::EventKind;
 use crate::gate::Secrets;
 use crate::record::SessionStatus;
@@ -41,6 +42,8 @@ pub(super) async fn begin(session: &mut Session, run_id: String) -> Result<Begun
     let (thread_id, run_id) = (session.record().id.clone(), begun.run_id.clone());
     session.emitter().emit(EventKind::RunStarted { thread_id, run_id });
     session.set_status(SessionStatus::Running);
+    crash::point("turn begins");
     session.save().await?;
+    crash::point("turn begun");
     Ok(begun)
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{Agent, AgentError, Config, EncodingChoice, Progress, PromptParts};
+use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::llm::{Completion, Finish, LlmError, Request};
 use crate::program::{Failed, Known, Program, Refusal, Scaffold, ScaffoldInput, hole_end, splice};
@@ -40,6 +41,7 @@ impl Agent {
         let mut request = request(session.segments(), progress, &scaffold)?;
         request.temperature += WARMER * progress.attempts.len() as f32;
         let completion = self.complete(&request, &session.emitter()).await?;
+        crash::point("model answered");
         progress.spend(&completion);
         let known = Known {
             declarations: &self.parts.gate.declarations(),

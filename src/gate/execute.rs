@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::performance::Performance;
 use super::replay::Replay;
 use super::{Attendant, Gate};
+use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{self, Interpreter, Limits};
 use crate::program::{Known, Program, reopened};
@@ -108,6 +109,7 @@ pub async fn execute(
     let Program { prefix, hole, suffix, .. } = program;
     let (goal, parents) = (order.goal.clone(), order.parents.clone());
     let mut round = session.begin_round(goal, parents, prefix.clone(), hole.clone(), suffix.clone()).await?;
+    crash::point("round opened");
     round.usage.prompt_tokens = order.prompt_tokens;
     round.usage.completion_tokens = order.completion_tokens;
     session.emitter().emit(EventKind::Custom(Custom::Program {

@@ -13,6 +13,7 @@ use super::patience::{End, Patience, Suspension};
 use super::replay::{Replay, Teller};
 use super::system::System;
 use super::{Gate, RoundGate};
+use crate::crash;
 use crate::event::{Custom, Event, EventKind};
 use crate::interpreter::{self, Ending, Finished, Repeat, Run};
 use crate::program::Program;
@@ -182,6 +183,7 @@ impl Performance<'_, '_> {
         self.tell_end(round, &executed);
         (self.settle)(self.session, &executed);
         self.session.commit_round(round.clone(), Vec::new(), Vec::new()).await?;
+        crash::point("round suspended");
         Ok(executed)
     }
 
@@ -239,7 +241,9 @@ impl Performance<'_, '_> {
         let executed = self.executed(&round, &played, not_carried).await?;
         self.tell_end(&round, &executed);
         (self.settle)(self.session, &executed);
+        crash::point("round ended");
         self.session.commit_round(round, written, removed).await?;
+        crash::point("round committed");
         Ok(executed)
     }
 

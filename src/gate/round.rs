@@ -18,6 +18,7 @@ use super::patience::{Patience, Suspension};
 use super::replay::{Replay, Teller};
 use super::system::{self, System};
 use super::{Decision, Gate};
+use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
 use crate::record::{CallRecord, CallStatus};
@@ -120,9 +121,11 @@ impl RoundGate {
         self.system.begun(&record);
         let result = self.gate.run(toolkit.as_ref(), &operation, &record, arguments, &self.context).await;
         drop(waiting);
+        crash::point("call acted");
         self.finish(&mut record, &result).await.map_err(|error| {
             ToolError::new(ErrorKind::Denied, format!("the call was made, but its result cannot be journaled: {error}"))
         })?;
+        crash::point("call done");
         drop(acting);
         self.tell_result(&record, begun);
         result
@@ -210,11 +213,13 @@ impl RoundGate {
     async fn request(&self, mut record: CallRecord, is_journaled: bool) -> Result<CallRecord, ToolError> {
         record.status = CallStatus::Requested;
         record.requested_at = Timestamp::now();
+        crash::point("call admitted");
         let journaled = match is_journaled {
             true => self.journal.finish(&record).await,
             false => self.journal.request(&record).await,
         };
         journaled.map_err(not_journaled)?;
+        crash::point("call requested");
         Ok(record)
     }
 

@@ -1,0 +1,217 @@
+//! What is left of a turn whose process dies: at every point that it passes, with either store. The judge is a file that the
+//! toolkit writes, outside of all processes. After each death: no call made twice, nothing lost that was stored, and the turn
+//! goes on to its reply.
+
+#![cfg(feature = "crash")]
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+#[path = "stores/server.rs"]
+#[expect(dead_code, reason = "the stores' own tests use more of it")]
+mod server;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use fimble::crash::{POINTS, VARIABLE};
+use serde_json::{Value, json};
+use server::Server;
+use tempfile::TempDir;
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+const MANIFEST: &str = r#"
+name = "count_toolkit"
+description = "Counts in files."
+
+[[operation]]
+name = "add"
+description = "Adds a line."
+command = ["sh", "-c", "echo \"$1\" >> \"$0\"", "{file}", "{text}"]
+risk = "write"
+idempotent = false
+params = { file = "str", text = "str" }
+
+[[operation]]
+name = "look"
+description = "Reads a file."
+command = ["cat", "{file}"]
+risk = "read"
+params = { file = "str" }
+"#;
+
+/// Two rounds: the first looks and keeps a variable, the second acts on it, asks, and replies. Whoever says that a call was
+/// made does not want it again.
+const PROGRAMS: [&str; 2] = [
+    "kept = [1, 2]\nprint('looked', len(kept))\n",
+    "
+import random
+for number in kept:
+    try:
+        await count_toolkit.add(file='FOLDER/acts', text=f'{number} {random.random()}')
+    except ToolError as error:
+        print(error)
+seen = await count_toolkit.look(file='FOLDER/acts')
+colour = await system_toolkit.ask_user('Which colour?')
+await count_toolkit.add(file='FOLDER/acts', text=colour)
+await system_toolkit.send_message(f'painted {colour}')
+",
+];
+
+struct World {
+    redis: Option<Server>,
+    model: MockServer,
+    folder: TempDir,
+}
+
+impl World {
+    async fn new(redis: Option<Server>) -> Self {
+        let folder = TempDir::new().unwrap();
+        std::fs::create_dir(folder.path().join("toolkits")).unwrap();
+        std::fs::write(folder.path().join("toolkits/count.toml"), MANIFEST).unwrap();
+        let model = MockServer::start().await;
+        // The model has the transcript before it: a program that has run is not written again.
+        let place = folder.path().to_str().unwrap().to_owned();
+        let answer = move |request: &wiremock::Request| {
+            let asked = String::from_utf8_lossy(&request.body).into_owned();
+            let program = PROGRAMS[usize::from(asked.contains("looked 2"))].replace("FOLDER", &place);
+            let chunk =
+                |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
+            let text = chunk(json!({ "content": program }), Value::Null);
+            let body = format!("data: {text}\n\ndata: {}\n\ndata: [DONE]\n\n", chunk(json!({}), json!("stop")));
+            ResponseTemplate::new(200).set_body_raw(body, "text/event-stream")
+        };
+        Mock::given(method("POST")).and(path("/v1/chat/completions")).respond_with(answer).mount(&model).await;
+        Self { redis, model, folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn fimble(&self, arguments: &[&str]) -> Command {
+        let store = match &self.redis {
+            Some(server) => server.url(),
+            None => self.path("store.db").display().to_string(),
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fimble"));
+        command
+            .current_dir(self.folder.path())
+            .args(["-c", &format!("store={store}"), "-c", "gate.policy.write=\"allow\"", "-c", "gate.flush_ms=1"])
+            .args(["-c", "agent.encoding=\"chat\"", "-c", "llm.model=\"scripted\"", "--toolkits", "toolkits"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .env("OPENAI_BASE_URL", format!("{}/v1", self.model.uri()))
+            .env("OPENAI_API_KEY", "sk-none")
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env_remove(VARIABLE);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.fimble(arguments).output().unwrap()
+    }
+
+    /// Forgets the dead process's lease, as time would.
+    fn forget_lease(&self) {
+        if let Some(server) = &self.redis {
+            for key in server.run(&["KEYS", "fimble:*:lease"]) {
+                server.run(&["DEL", &key]);
+            }
+        }
+    }
+
+    fn session(&self) -> Option<(String, String)> {
+        let list = String::from_utf8(self.run(&["sessions", "list"]).stdout).unwrap();
+        let line = list.lines().next()?;
+        Some((line.split_whitespace().next().unwrap().to_owned(), line.to_owned()))
+    }
+
+    fn acts(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("acts")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn events(&self, id: &str) -> Vec<Value> {
+        let told = self.run(&["sessions", "follow", id, "--until-idle"]);
+        let text = String::from_utf8(told.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Brings the turn to its reply, however it stands; the answers are those of a person who looks first.
+    fn bring_to_an_end(&self) -> String {
+        for _ in 0..6 {
+            self.forget_lease();
+            let Some((id, line)) = self.session() else {
+                self.run(&["chat", "--ask", "Paint"]);
+                continue;
+            };
+            let step = if line.contains("(waits for an answer)") {
+                self.run(&["sessions", "answer", &id, "red"])
+            } else if line.contains("(waits for an approval)") {
+                // A call that may have been made: which one is in the question.
+                let told = String::from_utf8(self.run(&["sessions", "resume", &id]).stderr).unwrap();
+                let acts = self.acts();
+                let number = ["\"1 ", "\"2 ", "\"red"].into_iter().find(|text| told.contains(*text)).unwrap();
+                let made = acts.iter().any(|act| act.starts_with(number.trim_start_matches('"')));
+                self.run(&["sessions", "answer", &id, if made { "skip" } else { "again" }])
+            } else if line.contains("(at work, or cut off)") {
+                self.run(&["sessions", "resume", &id])
+            } else if self.events(&id).iter().any(|event| event["type"] == "TEXT_MESSAGE_CHUNK") {
+                return id;
+            } else {
+                self.run(&["chat", "--resume", &id, "--ask", "Paint"])
+            };
+            assert!(step.status.code().is_some(), "{step:?}");
+        }
+        panic!("the turn does not end: {:?}, {:?}", self.session(), self.acts());
+    }
+}
+
+/// Kills a turn at each point, the first and the second time that it is passed.
+async fn survives(redis: impl Fn() -> Option<Server>) {
+    let mut died = BTreeSet::new();
+    for point in POINTS {
+        for passed in [1, 2] {
+            let world = World::new(redis()).await;
+            let at = format!("{point}#{passed}");
+            // A turn that waits for its answer is killed in either half.
+            let first = world.fimble(&["chat", "--ask", "Paint"]).env(VARIABLE, &at).output().unwrap();
+            let mut dead = first.status.code().is_none();
+            if !dead && let Some((id, _)) = world.session() {
+                let second = world.fimble(&["sessions", "answer", &id, "red"]).env(VARIABLE, &at).output().unwrap();
+                dead |= second.status.code().is_none();
+            }
+            if dead {
+                died.insert(point);
+            }
+            let id = world.bring_to_an_end();
+            let acts = world.acts();
+            let begins: Vec<&str> = acts.iter().filter_map(|act| act.split(' ').next()).collect();
+            assert_eq!(begins, ["1", "2", "red"], "{at}: each call is made once");
+            let events = world.events(&id);
+            let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+            assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{at}");
+            let replies: Vec<&str> = events.iter().filter_map(|event| event["delta"].as_str()).collect();
+            let replies = replies.into_iter().filter(|text| text.starts_with("painted")).collect::<Vec<_>>();
+            assert_eq!(replies, ["painted red"], "{at}");
+            let variables = String::from_utf8(world.run(&["sessions", "vars", &id]).stdout).unwrap();
+            for kept in ["kept: list[int] = [1, 2]", "colour: str = 'red'"] {
+                assert!(variables.contains(kept), "{at}: {variables}");
+            }
+        }
+    }
+    assert_eq!(died, BTreeSet::from(POINTS), "every point is passed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_survives_its_process_at_every_point_with_a_file() {
+    survives(|| None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_survives_its_process_at_every_point_with_redis() {
+    survives(|| Some(Server::new())).await;
+}
