@@ -7,14 +7,12 @@ import collections.abc
 import datetime
 import decimal
 import enum
-import fractions
-import ipaddress
 import os
 import pathlib
 import re
 import types
-import uuid
 
+from _fimble.late_types import is_one
 from _fimble.pending import Pending
 
 _DEPTH = 100
@@ -81,7 +79,7 @@ def _key(key, where):
         return str.__str__(key)
     if key is None or isinstance(key, bool):
         return {None: "null", True: "true", False: "false"}[key]
-    if isinstance(key, (int, float, datetime.date, uuid.UUID, pathlib.PurePath)):
+    if isinstance(key, (int, float, datetime.date, pathlib.PurePath)) or is_one(key, "uuid", "UUID"):
         return str(key)
     raise TypeError(f"{where}: keys must be text, not {type(key).__name__}")
 
@@ -114,11 +112,11 @@ def _other(value, where, depth):
         # As a number where that loses nothing, else as text.
         number = _number(float(value)) if value.is_finite() else None
         return number if number is not None and decimal.Decimal(repr(number)) == value else str(value)
-    if isinstance(value, fractions.Fraction):
+    if is_one(value, "fractions", "Fraction"):
         return _number(float(value))
     if isinstance(value, (pathlib.PurePath, os.PathLike)):
         return os.fspath(value)
-    if isinstance(value, (uuid.UUID, ipaddress._IPAddressBase)):
+    if is_one(value, "uuid", "UUID") or is_one(value, "ipaddress", "_IPAddressBase"):
         return str(value)
     if isinstance(value, re.Pattern):
         return value.pattern

@@ -7,18 +7,14 @@ import collections
 import datetime
 import decimal
 import enum
-import fractions
 import functools
-import ipaddress
 import pathlib
 import re
 import sys
 import types
-import uuid
-import zoneinfo
 from itertools import chain
 
-from _fimble import objects
+from _fimble import late_types, objects
 from _fimble.records import Record
 
 DEPTH = 300
@@ -65,19 +61,30 @@ class Names:
 
 LEAVES = objects.ids((type(None), bool, int, float, str))
 PATHS = (pathlib.PurePosixPath, pathlib.PosixPath, pathlib.PureWindowsPath)
-ADDRESSES = (
-    ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network,
-    ipaddress.IPv6Network, ipaddress.IPv4Interface, ipaddress.IPv6Interface,
-)  # fmt: skip
-_CHILDLESS = objects.ids((
+# Names of classes, by their module. See `late_types`.
+LATE = {
+    "ipaddress": ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"),
+    "fractions": ("Fraction",), "uuid": ("UUID",), "zoneinfo": ("ZoneInfo",),
+}  # fmt: skip
+_CHILDLESS = set(objects.ids((
     bytes, bytearray, complex, datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone,
-    zoneinfo.ZoneInfo, decimal.Decimal, fractions.Fraction, uuid.UUID, re.Pattern, type(Ellipsis), type(NotImplemented),
-    types.FunctionType, types.BuiltinFunctionType, range, *PATHS, *ADDRESSES,
-))  # fmt: skip
+    decimal.Decimal, re.Pattern, type(Ellipsis), type(NotImplemented), types.FunctionType, types.BuiltinFunctionType, range, *PATHS,
+)))  # fmt: skip
 MAPPINGS = objects.ids((dict, Record, collections.OrderedDict, collections.Counter, collections.defaultdict))
-_PLAIN_KEYS = objects.ids((
-    bytes, complex, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, uuid.UUID, range, *PATHS, *ADDRESSES,
-))  # fmt: skip
+_PLAIN_KEYS = set(objects.ids((
+    bytes, complex, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, range, *PATHS,
+)))  # fmt: skip
+
+
+def late_kinds(module):
+    """The classes of an imported module of `LATE`."""
+    return [getattr(module, name) for name in LATE[module.__name__]]
+
+
+for _name in LATE:
+    late_types.when(_name, lambda module: _CHILDLESS.update(objects.ids(late_kinds(module))))
+    if _name != "zoneinfo":
+        late_types.when(_name, lambda module: _PLAIN_KEYS.update(objects.ids(late_kinds(module))))
 _WITH_ATTRIBUTES = objects.ids((collections.OrderedDict, collections.Counter, functools.partial))
 SEQUENCES = objects.ids((list, tuple, set, frozenset, collections.deque))
 

@@ -24,18 +24,15 @@ import base64
 import collections
 import datetime
 import decimal
-import fractions
 import functools
 import re
 import types
-import uuid
-import zoneinfo
 from itertools import chain
 
-from _fimble import objects
+from _fimble import late_types, objects
 from _fimble.carriable import (
-    DEPTH, LEAVES, MAPPINGS, PATHS, ADDRESSES, SEQUENCES, NotCarried,
-    children_of, error_arguments, global_path, is_enum, items_of, known_class, payload_of, too_large,
+    DEPTH, LEAVES, MAPPINGS, PATHS, SEQUENCES, NotCarried, children_of, error_arguments, global_path, is_enum, items_of,
+    known_class, late_kinds, payload_of, too_large,
 )
 from _fimble.records import Record
 from _fimble.wire import dumps, native
@@ -46,6 +43,7 @@ def encode(value, names, cap):
         text = native.plain(value, Record, cap)
         if text is not None:
             return text
+    late_types.learn()
     survey = _Survey(value, names, cap)
     try:
         if survey.plain:
@@ -277,22 +275,24 @@ def _has_surrogates(text):
 
 _TEXT = objects.ids((str,))
 _TAGS = {tuple: "tuple", set: "set", frozenset: "frozenset", list: "list"}
-_fraction_numerator = fractions.Fraction.__dict__["_numerator"].__get__
-_fraction_denominator = fractions.Fraction.__dict__["_denominator"].__get__
-_uuid_int = uuid.UUID.__dict__["int"].__get__
 
 
 def _own_text(kind):
     return next(one.__dict__["__str__"] for one in kind.__mro__ if "__str__" in one.__dict__)
 
 
-_text = {kind: _own_text(kind) for kind in (*PATHS, *ADDRESSES)}
+def _named_text(tag, kind):
+    text = _own_text(kind)
+    return lambda value, _: {"$": tag, "v": [kind.__name__, text(value)]}
+
+
+_ZONES = set(objects.ids((datetime.timezone,)))
 
 
 def _moment(tag):
     def write(value, build):
         zone = value.tzinfo
-        if zone is not None and type(zone) is not datetime.timezone and type(zone) is not zoneinfo.ZoneInfo:
+        if zone is not None and id(type(zone)) not in _ZONES:
             raise NotCarried(f"its time zone is a {objects.class_name(type(zone))}; use datetime.timezone or ZoneInfo")
         bare = {"$": tag, "v": value.replace(tzinfo=None, fold=0).isoformat()}
         if zone is not None:
@@ -320,19 +320,34 @@ _WRITERS = {
     datetime.date: lambda value, _: {"$": "date", "v": value.isoformat()},
     datetime.timedelta: lambda value, _: {"$": "timedelta", "v": [value.days, value.seconds, value.microseconds]},
     datetime.timezone: _offset,
-    zoneinfo.ZoneInfo: _zone,
     decimal.Decimal: lambda value, _: {"$": "decimal", "v": str(value)},
-    fractions.Fraction: lambda value, build: {
-        "$": "fraction", "v": [build(_fraction_numerator(value)), build(_fraction_denominator(value))],
-    },
-    uuid.UUID: lambda value, _: {"$": "uuid", "v": f"{_uuid_int(value):032x}"},
     re.Pattern: lambda value, build: {"$": "pattern", "v": [build(value.pattern), value.flags]},
     type(Ellipsis): lambda value, _: {"$": "const", "v": "..."},
     type(NotImplemented): lambda value, _: {"$": "const", "v": "NotImplemented"},
-    **{kind: lambda value, _: {"$": "path", "v": [type(value).__name__, _text[type(value)](value)]} for kind in PATHS},
-    **{
-        kind: lambda value, _: {"$": "ip", "v": [type(value).__name__, _text[type(value)](value)]}
-        for kind in ADDRESSES
-    },
+    **{kind: _named_text("path", kind) for kind in PATHS},
 }  # fmt: skip
 _STANDARD = {id(kind): write for kind, write in _WRITERS.items()}
+
+
+def _learn_fractions(fractions):
+    numerator = fractions.Fraction.__dict__["_numerator"].__get__
+    denominator = fractions.Fraction.__dict__["_denominator"].__get__
+    _STANDARD[id(fractions.Fraction)] = lambda value, build: {
+        "$": "fraction", "v": [build(numerator(value)), build(denominator(value))],
+    }  # fmt: skip
+
+
+def _learn_uuids(uuid):
+    number = uuid.UUID.__dict__["int"].__get__
+    _STANDARD[id(uuid.UUID)] = lambda value, _: {"$": "uuid", "v": f"{number(value):032x}"}
+
+
+def _learn_zones(zoneinfo):
+    _ZONES.add(id(zoneinfo.ZoneInfo))
+    _STANDARD[id(zoneinfo.ZoneInfo)] = _zone
+
+
+late_types.when("fractions", _learn_fractions)
+late_types.when("uuid", _learn_uuids)
+late_types.when("zoneinfo", _learn_zones)
+late_types.when("ipaddress", lambda module: _STANDARD.update({id(kind): _named_text("ip", kind) for kind in late_kinds(module)}))

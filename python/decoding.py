@@ -8,19 +8,18 @@ import collections
 import datetime
 import decimal
 import enum
-import fractions
 import functools
 import importlib
-import ipaddress
 import pathlib
 import re
 import types
-import uuid
-import zoneinfo
 
 from _fimble import objects
 from _fimble.records import Record, to_records
 from _fimble.wire import loads
+
+
+_module = importlib.import_module
 
 
 class Lost(Exception):
@@ -225,7 +224,7 @@ class _Attributes:
 def find_global(path):
     """The object at `module:qualname`."""
     module, _, qualname = path.partition(":")
-    value = importlib.import_module(module)
+    value = _module(module)
     for part in qualname.split("."):
         value = getattr(value, part)
     return value
@@ -296,12 +295,12 @@ _READ = {
     "date": lambda reader, text, _: datetime.date.fromisoformat(text),
     "timedelta": lambda reader, parts, _: datetime.timedelta(*parts),
     "timezone": lambda reader, parts, _: datetime.timezone(*reader.many(parts)),
-    "zoneinfo": lambda reader, key, _: zoneinfo.ZoneInfo(key),
+    "zoneinfo": lambda reader, key, _: _module("zoneinfo").ZoneInfo(key),
     "decimal": lambda reader, text, _: decimal.Decimal(text),
-    "fraction": lambda reader, parts, _: fractions.Fraction(*reader.many(parts)),
-    "uuid": lambda reader, text, _: uuid.UUID(hex=text),
+    "fraction": lambda reader, parts, _: _module("fractions").Fraction(*reader.many(parts)),
+    "uuid": lambda reader, text, _: _module("uuid").UUID(hex=text),
     "path": lambda reader, parts, _: getattr(pathlib, parts[0])(parts[1]),
-    "ip": lambda reader, parts, _: getattr(ipaddress, parts[0])(parts[1]),
+    "ip": lambda reader, parts, _: getattr(_module("ipaddress"), parts[0])(parts[1]),
     "pattern": lambda reader, parts, _: re.compile(reader.read(parts[0]), parts[1]),
     "enum": _enum,
     "partial": _partial,

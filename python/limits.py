@@ -7,6 +7,8 @@ files, threads and processes are errors of the call that meets them; `hint` says
 import errno
 import signal
 
+from _fimble.wire import native
+
 
 class Limit(KeyboardInterrupt):
     """A limit ended the program.
@@ -66,7 +68,8 @@ def hint(error):
             return f"a program may have {_bound('RLIMIT_NOFILE')} files open at the same time; close each one, e.g. with `with`"
         if number in _FULL:
             megabytes = _bound("RLIMIT_FSIZE") >> 20
-            return f"the scratch folder holds {megabytes} MiB and 4,096 files; remove what is not needed, or keep data in variables"
+            files = f" and {native.SCRATCH_FILES:,} files" if native is not None else ""
+            return f"the scratch folder holds {megabytes} MiB{files}; remove what is not needed, or keep data in variables"
         if number in (errno.EPERM, errno.EACCES, errno.EAGAIN):
             return _forbidden(error)
     elif RuntimeError in mro and _arguments_of(error)[:1] == ("can't start new thread",):

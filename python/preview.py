@@ -6,21 +6,20 @@ Nothing here runs a line of the values' classes, but for `display`, which says s
 import collections
 import datetime
 import decimal
-import fractions
 import types
-import uuid
 from itertools import islice
 
-from _fimble import objects
-from _fimble.carriable import ADDRESSES, PATHS, error_arguments, is_enum, items_of
+from _fimble import late_types, objects
+from _fimble.carriable import PATHS, error_arguments, is_enum, items_of, late_kinds
 from _fimble.records import Record
 
 _SAMPLE = 100
-_TRUSTED_REPR = objects.ids((
+_TRUSTED_REPR = set(objects.ids((
     type(None), bool, float, complex, range, type(Ellipsis), type(NotImplemented), datetime.datetime, datetime.date,
-    datetime.time, datetime.timedelta, datetime.timezone, decimal.Decimal, fractions.Fraction, uuid.UUID, *PATHS,
-    *ADDRESSES,
-))  # fmt: skip
+    datetime.time, datetime.timedelta, datetime.timezone, decimal.Decimal, *PATHS,
+)))  # fmt: skip
+for _name in ("fractions", "uuid", "ipaddress"):
+    late_types.when(_name, lambda module: _TRUSTED_REPR.update(objects.ids(late_kinds(module))))
 _ROWS = objects.ids((list, set, frozenset, collections.deque))
 _TABLES = objects.ids((dict, collections.defaultdict, collections.OrderedDict))
 _OPEN = {
@@ -136,6 +135,7 @@ class _Writer:
         self._within = set()
 
     def text(self, value):
+        late_types.learn()
         try:
             self._write(value, 0)
         except RuntimeError:  # Another thread changes it, or it is too deep.

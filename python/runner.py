@@ -21,7 +21,7 @@ from _fimble.output import Input, Output
 from _fimble.repeat import Repeat
 
 MODULES = (
-    "wire", "limits", "errors", "records", "objects", "carriable", "codec", "decoding", "preview", "output", "pending",
+    "wire", "limits", "errors", "records", "objects", "late_types", "carriable", "codec", "decoding", "preview", "output", "pending",
     "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "statements", "tracebacks", "capture", "repeat", "runner",
 )  # fmt: skip
 # Loaded at their first use, by `late`. The host leaves their code in `LATE_CODE`.
@@ -41,6 +41,8 @@ _VALUE = 4_000
 _ROOM = 256 * 1024
 # Bytes that are given back when a program has used up its memory, so that its end can be told. They are never touched.
 _RESERVE = 8 * 1024 * 1024
+# Not empty once `warming` is through.
+_warm = []
 # A program that comes within so many milliseconds was waited for.
 _SOON = 2
 
@@ -59,6 +61,7 @@ def warming():
     for name in LATE:
         late(name)
         yield
+    _warm.append(True)
     rehearse()
 
 
@@ -87,8 +90,9 @@ def main(descriptor):
     round = Round(channel, guard)
     try:
         channel.send(wire.READY, {})
-        if not channel.readable(_SOON):
-            # Nobody waits for it yet: it plays one to nobody, so that the real one finds all pages its own.
+        if _warm and not channel.readable(_SOON):
+            # Nobody waits for it yet: it plays one to nobody, so that the real one finds all pages its own. A child from before
+            # the warming would have to import for that, and is for somebody who waits.
             rehearse()
         kind, run = channel.receive()
         if kind != wire.RUN or run.get("version") != wire.VERSION:

@@ -41,16 +41,21 @@ impl Group {
         places.unified(&name, pids, ceiling).or_else(|| places.separate(&name, pids, ceiling))
     }
 
-    /// Removes it once its processes are gone. To be called when they have been killed.
-    pub fn remove(self) {
+    /// Removes it once its processes are gone, and answers whether they are. To be called when they have been killed.
+    pub fn remove(self) -> bool {
+        let mut is_empty = true;
         for folder in &self.folders {
             let mut left = GONE.as_millis() / LOOK.as_millis();
-            while fs::remove_dir(folder).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) && left > 0 {
+            let mut removed = fs::remove_dir(folder);
+            while removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) && left > 0 {
                 // Version 1 has no event for an empty group.
                 thread::sleep(LOOK);
                 left -= 1;
+                removed = fs::remove_dir(folder);
             }
+            is_empty &= removed.is_ok();
         }
+        is_empty
     }
 }
 

@@ -65,7 +65,10 @@ pub(super) enum Report {
         layers: Vec<String>,
     },
     /// It has imported what programs use. Children from before are whole, and slower.
-    Warm,
+    Warm {
+        /// What of it failed.
+        problem: Option<String>,
+    },
     /// It cannot start. `layer` is `None` if no layer of the jail is at fault.
     Refused { layer: Option<String>, reason: String, hint: String },
     /// A child runs; its pidfd is attached.

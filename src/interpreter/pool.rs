@@ -171,6 +171,8 @@ impl Inner {
             }
             match zygote.fork(bounds).await {
                 Ok(child) => return Ok(child),
+                // One that was killed before its program began is made again, once, as is a zygote.
+                Err(Error::Spawn { .. }) if attempt == 0 => {}
                 Err(error) if attempt > 0 || !zygote.is_dead() => return Err(error),
                 Err(_) => {}
             }

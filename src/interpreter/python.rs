@@ -9,10 +9,12 @@ use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
+use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
+use super::jail::SCRATCH_INODES;
 use super::packages::SITE;
 use super::sources::{EARLY, LATE, Source};
 
@@ -200,15 +202,11 @@ fn load(python: Python<'_>, home: &Home) -> PyResult<()> {
     for name in HIDDEN {
         modules.set_item(name, python.None())?;
     }
-    // Otherwise `zoneinfo` asks how CPython was built, which takes longer than all other modules together.
-    let environment = python.import("os")?.getattr("environ")?;
-    environment.set_item(TIME_ZONE_PATH, TIME_ZONES)?;
-    python.import("zoneinfo")?;
-    environment.del_item(TIME_ZONE_PATH)?;
     load_sources(python, &modules)?;
     map_extensions(&home.extensions);
     if let Some(folder) = &home.packages {
         // Packages may bring libraries of their own, which cannot be loaded later.
+        import_time_zones(python)?;
         python.import("_fimble.runner")?.call_method0("prepare")?;
         python.import("_fimble.packages")?.call_method1("load", (folder,))?;
     }
@@ -216,8 +214,20 @@ fn load(python: Python<'_>, home: &Home) -> PyResult<()> {
     Ok(())
 }
 
+/// Without this, `zoneinfo` asks how CPython was built, which takes longer than all other modules together.
+fn import_time_zones(python: Python<'_>) -> PyResult<()> {
+    let environment = python.import("os")?.getattr("environ")?;
+    environment.set_item(TIME_ZONE_PATH, TIME_ZONES)?;
+    python.import("zoneinfo")?;
+    environment.del_item(TIME_ZONE_PATH)
+}
+
 /// What makes the children of this process quicker, a module a step. None of it is needed.
 pub(super) struct Warming {
+    /// What went wrong, if anything did.
+    pub problem: Option<String>,
+    /// The time zones are not imported yet.
+    has_no_zones: bool,
     /// The generator; None once it is at its end.
     modules: Option<Py<PyAny>>,
     /// Extension modules that are left to initialise.
@@ -227,17 +237,30 @@ pub(super) struct Warming {
 impl Warming {
     /// Call this and [`step`](Self::step) inside [`attached`].
     pub fn begin(home: &Home) -> Self {
-        let modules =
-            Python::attach(|python| python.import("_fimble.runner")?.call_method0("warming").map(Bound::unbind));
-        Self { modules: modules.ok(), extensions: extension_modules(&home.extensions) }
+        let extensions = extension_modules(&home.extensions);
+        let begun = Python::attach(|python| {
+            let modules = python.import("_fimble.runner").and_then(|runner| runner.call_method0("warming"));
+            modules.map(Bound::unbind).map_err(|error| describe(python, &error))
+        });
+        match begun {
+            Ok(modules) => Self { problem: None, has_no_zones: true, modules: Some(modules), extensions },
+            Err(problem) => Self { problem: Some(problem), has_no_zones: true, modules: None, extensions },
+        }
     }
 
-    /// Does one step; false once there is nothing left to do. What fails is left out: programs read why when they import it.
+    /// Does one step; false once there is nothing left to do. A module that cannot be imported is left out: programs read why
+    /// when they import it.
     pub fn step(&mut self) -> bool {
         Python::attach(|python| {
+            if std::mem::take(&mut self.has_no_zones) {
+                self.problem = import_time_zones(python).err().map(|error| describe(python, &error));
+                return true;
+            }
             if let Some(modules) = &self.modules {
-                // The generator's end is an exception, too.
-                if modules.bind(python).call_method0("__next__").is_err() {
+                if let Err(error) = modules.bind(python).call_method0("__next__") {
+                    if !error.is_instance_of::<PyStopIteration>(python) {
+                        self.problem = Some(describe(python, &error));
+                    }
                     self.modules = None;
                 }
                 return true;
@@ -268,6 +291,7 @@ fn load_sources(python: Python<'_>, modules: &Bound<'_, PyDict>) -> PyResult<()>
     native.add_function(wrap_pyfunction!(look::unsettled, &native)?)?;
     native.add_function(wrap_pyfunction!(look::describe, &native)?)?;
     native.add_function(wrap_pyfunction!(statements::statements, &native)?)?;
+    native.setattr("SCRATCH_FILES", SCRATCH_INODES)?;
     modules.set_item("_fimble.native", &native)?;
     package.setattr("native", native)?;
     for source in EARLY {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
+use std::path::PathBuf;
 use std::process::{Command as Program, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,7 @@ use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
 use super::process::Process;
 use super::wire::{Frame, Incoming, Wire};
-use super::{frame, packages, zygote};
+use super::{frame, jail, packages, zygote};
 
 /// The most bytes of a child's first frame.
 const FIRST_FRAME_BYTES: usize = 64 * 1024;
@@ -83,7 +84,8 @@ impl Zygote {
         let executable = config.executable.clone().unwrap_or_else(|| "/proc/self/exe".into());
         let ceiling = (config.isolation != Level::None)
             .then_some(Ceiling { memory_mib: config.zygote_memory_mib, tasks: config.zygote_tasks });
-        let Spawned { pid, process, join, joined } = spawn(executable, theirs, ceiling).await?;
+        let scratch_folder = (config.isolation != Level::Full).then(|| config.scratch_folder.clone());
+        let Spawned { pid, process, join, joined } = spawn(executable, theirs, ceiling, scratch_folder).await?;
         nix::fcntl::fcntl(&ours, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).map_err(Error::spawn)?;
         // SAFETY: the descriptor is owned by the registration and is never replaced or closed before it.
         let control = Arc::new(unsafe { AsyncFd::register(ours) }.map_err(Error::spawn)?);
@@ -311,7 +313,14 @@ struct Spawned {
 
 /// Starts the program from a thread that lives as long as it: the kernel ends the zygote when the thread that started it
 /// ends, and a thread of the runtime may end at any time.
-async fn spawn(executable: std::path::PathBuf, control: OwnedFd, ceiling: Option<Ceiling>) -> Result<Spawned, Error> {
+///
+/// `scratch_folder` is where it makes its scratch folders, if it does not mount them.
+async fn spawn(
+    executable: PathBuf,
+    control: OwnedFd,
+    ceiling: Option<Ceiling>,
+    scratch_folder: Option<PathBuf>,
+) -> Result<Spawned, Error> {
     let (started, has_started) = oneshot::channel();
     let (join, joins) = oneshot::channel::<Vec<u32>>();
     let (tell_joined, joined) = oneshot::channel();
@@ -339,8 +348,12 @@ async fn spawn(executable: std::path::PathBuf, control: OwnedFd, ceiling: Option
         let group = ceiling.zip(pids).and_then(|(ceiling, pids)| Group::around(&pids, ceiling));
         let _ = tell_joined.send(group.is_some());
         let _ = process.wait();
-        if let Some(group) = group {
-            group.remove();
+        if let Some(group) = group
+            && group.remove()
+            && let Some(parent) = scratch_folder
+        {
+            // There is nothing unless it was killed.
+            let _ = jail::sweep_left(&parent, pid);
         }
     };
     std::thread::Builder::new().name("fimble-zygote".to_owned()).spawn(body).map_err(Error::spawn)?;
@@ -389,7 +402,10 @@ async fn read_reports(control: Arc<AsyncFd<OwnedFd>>, shared: Arc<Shared>) {
                     let _ = ended.send(exit);
                 }
             }
-            (Report::Warm, None) => {
+            (Report::Warm { problem }, None) => {
+                if let Some(problem) = problem {
+                    tracing::warn!(problem, "programs begin slower than they could");
+                }
                 shared.warm.send_replace(true);
             }
             _ => break,

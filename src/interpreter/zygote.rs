@@ -309,9 +309,12 @@ impl Zygote {
 
     /// Imports one more module, and tells when it was the last one.
     fn warm(&mut self, control: &OwnedFd) -> io::Result<()> {
-        if self.warming.as_mut().is_some_and(|warming| !warming.step()) {
+        if let Some(warming) = &mut self.warming
+            && !warming.step()
+        {
+            let problem = warming.problem.take();
             self.warming = None;
-            send(control.as_fd(), &Report::Warm, None)?;
+            send(control.as_fd(), &Report::Warm { problem }, None)?;
         }
         Ok(())
     }

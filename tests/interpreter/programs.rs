@@ -46,6 +46,32 @@ async fn variables_go_in_and_come_out() {
 }
 
 #[tokio::test]
+async fn types_are_known_whose_modules_the_program_alone_has_imported() {
+    // The very first child, which has imported little.
+    let interpreter = start().await;
+    let first = run(
+        &interpreter,
+        "import fractions, ipaddress, uuid, zoneinfo, datetime\n\
+         u = uuid.UUID(int=7)\nf = fractions.Fraction(1, 3)\ni = ipaddress.ip_address('::1')\n\
+         z = zoneinfo.ZoneInfo('Europe/Berlin')\nd = {f: [datetime.datetime(2024, 7, 1, tzinfo=z)], u: i}",
+    )
+    .await;
+    let (kept, shown): (Vec<Carried>, Vec<String>) = first
+        .written
+        .into_iter()
+        .filter(|one| one.kind == VariableKind::Value)
+        .map(|Captured { name, kind, content, preview, .. }| (Carried { name, kind, content }, preview))
+        .unzip();
+    assert_eq!(first.not_carried, Vec::new());
+    let expected = ["UUID('00000000-0000-0000-0000-000000000007')", "Fraction(1, 3)", "IPv6Address('::1')"];
+    assert_eq!(shown.iter().take(3).collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+    let second = start().await;
+    let source = "print(u.int, f + 1, i.packed[-1], z.key, d[f][0].utcoffset(), d[u] == i)";
+    let finished = finish(&second, Run { variables: kept, ..program(source) }, &Arc::default()).await;
+    assert_eq!(finished.output, "7 4/3 1 Europe/Berlin 2:00:00 True\n");
+}
+
+#[tokio::test]
 async fn an_exception_keeps_what_was_written_before() {
     let interpreter = start().await;
     let finished = run(&interpreter, "kept = 1\nprint(1 / 0)\nnever = 2").await;

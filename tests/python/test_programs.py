@@ -243,7 +243,7 @@ class Limits(unittest.TestCase):
                 "a program may have 32 files open at the same time; close each one, e.g. with `with`",
             "import resource, tempfile\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\nimport signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "with tempfile.TemporaryFile() as file:\n    file.write(bytes(2 << 20))":
-                "the scratch folder holds 1 MiB and 4,096 files; remove what is not needed, or keep data in variables",
+                "the scratch folder holds 1 MiB; remove what is not needed, or keep data in variables",
             "raise RuntimeError(\"can't start new thread\")": "no more threads can be started; use a pool of a few, or `asyncio.gather` for calls",
         }  # fmt: skip
         for source, hint in hints.items():

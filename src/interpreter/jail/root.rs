@@ -20,7 +20,7 @@ const HINT: &str = "allow mounts in user namespaces (an AppArmor or SELinux prof
      or set `interpreter.isolation = \"reduced\"`";
 
 /// Files and folders of one round's scratch.
-const SCRATCH_INODES: u64 = 4_096;
+pub(crate) const SCRATCH_INODES: u64 = 4_096;
 
 /// Where every round has its scratch inside the new root.
 const SCRATCH: &str = "/scratch";
@@ -101,6 +101,12 @@ impl Folders {
             }
         }
     }
+}
+
+/// Removes what a zygote with that process id left in `parent`, where its scratch folders were not mounted. Only once none of
+/// its programs lives: one could lead this process elsewhere while it removes.
+pub(crate) fn sweep_left(parent: &Path, pid: u32) -> io::Result<()> {
+    sweep(&parent.join(format!("{OWN_NAME}{pid}")))
 }
 
 /// Followed by a process id.
