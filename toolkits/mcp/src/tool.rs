@@ -6,8 +6,8 @@ use std::time::Duration;
 use fimble_toolkit::{Operation, Parameter, Risk};
 use serde_json::{Map, Value};
 
-use crate::Limits;
 use crate::name::python_names;
+use crate::{Limits, Server};
 
 /// What a call of an operation needs to know of its tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,15 +22,29 @@ pub(crate) struct Tool {
     pub(crate) wrapped: bool,
 }
 
-/// The operations of a server's tools, and the way back. Also what was left out, a sentence each.
-pub(crate) fn operations(tools: &[Value], limits: &Limits) -> (Vec<Operation>, Vec<Tool>, Vec<String>) {
-    let mut left_out = Vec::new();
+/// A server's list of tools, read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Listed {
+    /// The operations.
+    pub(crate) operations: Vec<Operation>,
+    /// The way back, in the same order.
+    pub(crate) tools: Vec<Tool>,
+    /// What cannot be used, a sentence each.
+    pub(crate) unusable: Vec<String>,
+    /// The tools that the settings leave out.
+    pub(crate) filtered: Vec<String>,
+}
+
+/// The operations of a server's tools, and the way back.
+pub(crate) fn operations(tools: &[Value], server: &Server, limits: &Limits) -> Listed {
+    let (mut left_out, mut filtered) = (Vec::new(), Vec::new());
     let mut named: Vec<(&str, &Map<String, Value>)> = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
         match check(tool) {
             Ok((name, _)) if named.iter().any(|(earlier, _)| *earlier == name) => {
                 left_out.push(format!("the tool `{name}` is listed twice"));
             }
+            Ok((name, _)) if !server.uses(name) => filtered.push(name.to_owned()),
             Ok(tool) => named.push(tool),
             Err(problem) => left_out.push(format!("tool {}: {problem}", index + 1)),
         }
@@ -39,7 +53,7 @@ pub(crate) fn operations(tools: &[Value], limits: &Limits) -> (Vec<Operation>, V
     let names = python_names(&originals, "tool");
     let read = named.iter().zip(names).map(|((original, tool), name)| operation(name, original, tool, limits));
     let (operations, tools) = read.unzip();
-    (operations, tools, left_out)
+    Listed { operations, tools, unusable: left_out, filtered }
 }
 
 /// The name and the fields of a tool that can be called.
@@ -74,8 +88,8 @@ fn operation(name: String, original: &str, tool: &Map<String, Value>, limits: &L
         returns,
         risk,
         idempotent: risk == Risk::Read || hint("idempotentHint") == Some(true),
-        // The call has its own limit; the gate's comes a moment later, because ours can say more.
-        timeout: Some(limits.call + Duration::from_secs(1)),
+        // A call has limits of its own, which can say more; the gate's is behind the latest of them.
+        timeout: Some(limits.start * 3 + limits.call_most + limits.person + Duration::from_secs(1)),
         enabled: true,
     };
     (operation, Tool { operation: name, name: original.to_owned(), parameters: names, wrapped })
