@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Once;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use rmcp::transport::auth::{AuthClient, AuthError};
+use rmcp::transport::auth::AuthError;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use crate::authorized::Authorized;
 use crate::{Endpoint, Error, Limits, Server, Settings, login};
 
 /// The status of an answer that wants to know who we are.
@@ -18,7 +19,7 @@ pub(crate) enum Streamable {
     /// Nobody has logged in.
     Plain(StreamableHttpClientTransport<reqwest::Client>),
     /// Each request carries a token, which is renewed when it is old or refused.
-    LoggedIn(StreamableHttpClientTransport<AuthClient<reqwest::Client>>),
+    LoggedIn(StreamableHttpClientTransport<Authorized>),
 }
 
 /// The transport to a server with an address.
@@ -36,7 +37,7 @@ pub(crate) async fn streamable(server: &Server, settings: &Settings) -> Result<S
     let client = client(server, &settings.limits)?;
     Ok(match login::manager(server, settings).await {
         Ok(Some(manager)) if !own_token => {
-            Streamable::LoggedIn(StreamableHttpClientTransport::with_client(AuthClient::new(client, manager), config))
+            Streamable::LoggedIn(StreamableHttpClientTransport::with_client(Authorized::new(client, manager), config))
         }
         Err(problem) if !own_token => return Err(login_failed(server, &problem)),
         _ => Streamable::Plain(StreamableHttpClientTransport::with_client(client, config)),

@@ -9,6 +9,7 @@
 //!
 //! It does not know the registry, the gate or the programs that call.
 
+mod authorized;
 mod cache;
 mod calls;
 mod changes;

@@ -8,7 +8,8 @@ pub struct Limits {
     /// How long one attempt to start and to agree on the protocol may take; there are at most three. Default 30 s.
     pub start: Duration,
     /// How long [`connect`](crate::connect) waits for a server whose tools are not known yet. It goes on starting
-    /// behind that, and its operations appear when it has. Default 10 s.
+    /// behind that, and its operations appear when it has. Default 15 s: a server that leaves the first question
+    /// unanswered is asked another after ten.
     pub patience: Duration,
     /// How long it may take to list all its tools. Default 20 s.
     pub list: Duration,
@@ -42,7 +43,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(30),
-            patience: Duration::from_secs(10),
+            patience: Duration::from_secs(15),
             list: Duration::from_secs(20),
             call: Duration::from_secs(60),
             call_most: Duration::from_secs(600),

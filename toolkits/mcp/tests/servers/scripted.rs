@@ -208,7 +208,14 @@ pub(crate) fn wait_for_the_end(process: &Value) {
     let pid = Pid::from_raw(process.as_i64().unwrap().try_into().unwrap()).unwrap();
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
-    assert_eq!(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)), Ok(1));
+    let ended = loop {
+        // The end of a child is a signal too.
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)) {
+            Err(rustix::io::Errno::INTR) => {}
+            ended => break ended,
+        }
+    };
+    assert_eq!(ended, Ok(1));
 }
 
 #[tokio::test]
