@@ -104,6 +104,7 @@ pub async fn execute(
         trace: order.trace,
         tenant: session.record().tenant.clone(),
         user: session.record().user.clone(),
+        ..SessionContext::default()
     };
     let variables: BTreeMap<_, _> = session.variables().clone();
     let killed = cancel.child_token();

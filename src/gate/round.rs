@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fimble_toolkit::{ErrorKind, Operation, SessionContext, ToolError, Toolkit};
+use fimble_toolkit::{Answers, ErrorKind, Operation, Person, SessionContext, ToolError, Toolkit};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -70,6 +70,8 @@ impl RoundGate {
             secrets: gate.secrets.clone(),
             longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
         });
+        // What a toolkit asks in the middle of a call is asked like the program's own questions.
+        let context = SessionContext { person: Person::new(Arc::clone(&system) as Arc<dyn Answers>), ..context };
         Self { gate, journal, emitter, context, running, patience, system, effects }
     }
 

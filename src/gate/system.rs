@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fimble_toolkit::{Declaration, ErrorKind, ToolError, Toolkit, toolkit};
+use async_trait::async_trait;
+use fimble_toolkit::{Answers, Declaration, ErrorKind, ToolError, Toolkit, toolkit};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -99,20 +100,10 @@ impl System {
     /// Ask the user and wait for the answer.
     #[operation(risk = "read", timeout_s = 86400)]
     async fn ask_user(&self, question: String, choices: Option<Vec<String>>) -> Result<String, ToolError> {
-        let choices = choices.unwrap_or_default();
-        let question = self.secrets.mask(&question);
-        self.emitter.emit(EventKind::Custom(Custom::Question {
-            id: format!("{}-question", self.emitter.round()),
-            text: question.clone(),
-            choices: choices.clone(),
-        }));
-        match self.attendant.answer(&question, &choices).await {
-            Some(answer) => {
-                self.effects.add_answer(&question, &answer);
-                Ok(answer)
-            }
+        match self.answer(&question, &choices.unwrap_or_default()).await {
+            Some(answer) => Ok(answer),
             None => {
-                self.effects.wait_for_user(question);
+                self.effects.wait_for_user(self.secrets.mask(&question));
                 Err(ToolError::new(ErrorKind::Denied, "the user answers with the next message; this round ends here"))
             }
         }
@@ -200,5 +191,23 @@ impl System {
         }
         self.effects.finish();
         Ok(())
+    }
+}
+
+/// The user, for whoever asks on the program's behalf.
+#[async_trait]
+impl Answers for System {
+    async fn answer(&self, question: &str, choices: &[String]) -> Option<String> {
+        let question = self.secrets.mask(question);
+        self.emitter.emit(EventKind::Custom(Custom::Question {
+            id: format!("{}-question", self.emitter.round()),
+            text: question.clone(),
+            choices: choices.to_vec(),
+        }));
+        let answer = self.attendant.answer(&question, choices).await;
+        if let Some(answer) = &answer {
+            self.effects.add_answer(&question, answer);
+        }
+        answer
     }
 }

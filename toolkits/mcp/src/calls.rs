@@ -98,22 +98,18 @@ impl Waiting {
         *lock(&self.token) = Some(token);
     }
 
-    /// Ends when the call's time is over.
-    pub(crate) async fn overdue(&self) {
+    /// Ends when the call's time is over; how long it was given since its start or its last sign of life.
+    pub(crate) async fn overdue(&self) -> Duration {
         let mut clock = self.clock.subscribe();
         loop {
             let now = *clock.borrow_and_update();
+            let given = if now.alive + self.limits.call <= now.last { self.limits.call } else { self.limits.call_most };
             let deadline = (now.alive + self.limits.call).min(now.last);
             tokio::select! {
-                () = tokio::time::sleep_until(deadline), if now.open == 0 => return,
-                changed = clock.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep_until(deadline), if now.open == 0 => return given,
+                changed = clock.changed() => if changed.is_err() { return given },
             }
         }
-    }
-
-    /// How long it was given.
-    pub(crate) fn patience(&self) -> Duration {
-        self.limits.call
     }
 
     /// Asks the person. `None` if nobody is there or the questions are too many; `question` is remembered then.

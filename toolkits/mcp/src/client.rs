@@ -87,6 +87,7 @@ impl ClientHandler for Client {
 pub(crate) fn unanswered(called: &str, questions: &[String], said: &str, limits: &Limits) -> ToolError {
     let asked = limits.text(&questions.join("; "));
     let said = if said.is_empty() { String::new() } else { format!("; it was declined, and the tool said: {said}") };
-    ToolError::failed(limits.text(&format!("{called} asked and nobody was there to answer: {asked}{said}")))
-        .with_hint("ask the user by system_toolkit.ask_user(), then call again with the answer as an argument if it takes one")
+    ToolError::failed(limits.text(&format!("{called} asked and nobody was there to answer: {asked}{said}"))).with_hint(
+        "ask the user by system_toolkit.ask_user(), then call again with the answer as an argument if it takes one",
+    )
 }

@@ -6,13 +6,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Error;
+use crate::name::python_name;
 use crate::variables::Variables;
 
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its key in the file. The toolkit is named after it.
+    /// Its key in the file.
     pub name: String,
+    /// The name that programs call it by, if it is not the one that is made of `name`. A Python name.
+    pub toolkit: Option<String>,
     /// Where it is.
     pub endpoint: Endpoint,
     /// True if it must not be started. Default false.
@@ -31,11 +34,35 @@ impl Server {
     pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Self {
         Self {
             name: name.into(),
+            toolkit: None,
             endpoint,
             disabled: false,
             timeout: None,
             include: Vec::new(),
             exclude: Vec::new(),
+        }
+    }
+
+    /// The name that programs call it by.
+    pub fn toolkit_name(&self) -> String {
+        let made = || format!("{}_toolkit", python_name(&self.name, "mcp").trim_end_matches('_'));
+        self.toolkit.clone().unwrap_or_else(made)
+    }
+
+    /// What of its settings no output should show: values of headers, and of variables that are named like keys.
+    pub fn secrets(&self) -> Vec<String> {
+        let Ok(server) = self.with_variables(&Variables::of_process()) else { return Vec::new() };
+        let ends = ["KEY", "TOKEN", "PASSWORD", "SECRET", "AUTHORIZATION", "COOKIE"];
+        let is_key = |name: &str| ends.iter().any(|end| name.to_uppercase().ends_with(end));
+        match server.endpoint {
+            Endpoint::Command { env, .. } => {
+                env.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value).collect()
+            }
+            Endpoint::Url { headers, client, .. } => {
+                let bare = |value: String| value.rsplit(' ').next().unwrap_or_default().to_owned();
+                let keys = headers.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| bare(value));
+                keys.chain(client.secret).collect()
+            }
         }
     }
 

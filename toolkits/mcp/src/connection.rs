@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::calls::{Calls, Place};
 use crate::changes::Changes;
 use crate::client::Client;
-use crate::opening::{Way, innermost, wants_login};
+use crate::opening::{Login, Way, innermost};
 use crate::process::Process;
 use crate::{Error, Limits, Server, question};
 
@@ -48,7 +48,7 @@ pub(crate) enum CallFailure {
     /// The server is gone, or cannot be reached.
     Closed(String),
     /// The server wants the user to log in.
-    Login,
+    Login(Login),
     /// There was neither an answer nor progress for so long.
     Late(Duration),
 }
@@ -67,11 +67,12 @@ impl Connection {
         info.instructions.clone().or_else(|| info.server_info.as_ref().and_then(title))
     }
 
-    /// The version of the protocol, and the server's own name and version.
-    pub(crate) fn version(&self) -> String {
+    /// The version of the protocol, and the server's own name and version, to be shown.
+    pub(crate) fn version(&self, limits: &Limits) -> String {
         let Some(info) = self.service.peer_info() else { return "nothing agreed".to_owned() };
         let itself = info.server_info.as_ref().map(|itself| format!(", {} {}", itself.name, itself.version));
-        format!("{}{}", info.protocol_version, itself.unwrap_or_default())
+        let text = format!("{}{}", info.protocol_version, itself.unwrap_or_default());
+        Limits { text_characters: SHOWN_CHARACTERS, ..*limits }.text(&text)
     }
 
     /// The tools as the server describes them, within the limits on pages, tools and time.
@@ -156,15 +157,17 @@ impl Connection {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters));
         let result = tokio::select! {
             result = request_raw(self.service.peer(), request, Some(place)) => result,
-            () = place.waiting.overdue() => return Err(CallFailure::Late(place.waiting.patience())),
+            given = place.waiting.overdue() => return Err(CallFailure::Late(given)),
         };
         result.map_err(|error| match error {
             ServiceError::McpError(error) => {
                 CallFailure::Refused { code: error.code, message: error.message.into_owned() }
             }
             ServiceError::TransportClosed => CallFailure::Closed("the connection ended".to_owned()),
-            ServiceError::TransportSend(error) if wants_login(error.error.as_ref()) => CallFailure::Login,
-            ServiceError::TransportSend(error) => CallFailure::Closed(innermost(error.error.as_ref())),
+            ServiceError::TransportSend(error) => match Login::wanted(error.error.as_ref()) {
+                Some(login) => CallFailure::Login(login),
+                None => CallFailure::Closed(innermost(error.error.as_ref())),
+            },
             other => CallFailure::Refused { code: ErrorCode::INTERNAL_ERROR, message: other.to_string() },
         })
     }
@@ -192,6 +195,9 @@ impl Connection {
         }
     }
 }
+
+/// Characters of what a server calls itself that are shown.
+const SHOWN_CHARACTERS: usize = 200;
 
 /// Sends a request and gives its answer as JSON. Dropping the future tells the server that nobody waits.
 async fn request_raw(

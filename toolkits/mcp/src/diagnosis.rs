@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::tools::toolkit_name;
 use crate::variables::Variables;
 use crate::{Endpoint, Error, Server, Settings, opening, tool};
 
@@ -53,7 +52,7 @@ pub async fn diagnose(server: &Server, settings: &Settings) -> Vec<Hop> {
         Endpoint::Url { url, .. } => format!("nothing to start for {}", without_secrets(url)),
     };
     hop("spawn", started, Ok(spawned), None);
-    hop("version", agreed, Ok(connection.version()), None);
+    hop("version", agreed, Ok(connection.version(&settings.limits)), None);
     let begun = Instant::now();
     let listed = match connection.tools(&server, &settings.limits).await {
         Ok(listed) => listed,
@@ -75,10 +74,15 @@ pub async fn diagnose(server: &Server, settings: &Settings) -> Vec<Hop> {
     let hint = nothing.then(|| "look at `includeTools` and `excludeTools`: nothing is left".to_owned());
     hop("filter", begun.elapsed(), Ok(outcome), hint);
     let renamed = |tool: &&tool::Tool| tool.operation != tool.name;
-    let renamed: Vec<String> =
-        read.tools.iter().filter(renamed).map(|tool| format!("`{}` is {}()", tool.name, tool.operation)).collect();
-    let mut outcome = format!("{} with {}", toolkit_name(&server), counted(read.operations.len(), "operation"));
-    if let Some((few, rest)) = renamed.split_at_checked(SHOWN_NAMES.min(renamed.len())).filter(|_| !renamed.is_empty()) {
+    let renamed: Vec<String> = read
+        .tools
+        .iter()
+        .filter(renamed)
+        .map(|tool| format!("`{}` is {}()", tool::shown(&tool.name, &settings.limits), tool.operation))
+        .collect();
+    let mut outcome = format!("{} with {}", server.toolkit_name(), counted(read.operations.len(), "operation"));
+    if let Some((few, rest)) = renamed.split_at_checked(SHOWN_NAMES.min(renamed.len())).filter(|_| !renamed.is_empty())
+    {
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         outcome = format!("{outcome}; {}{more}", few.join(", "));
     }

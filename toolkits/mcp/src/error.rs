@@ -39,6 +39,14 @@ pub enum Error {
     /// The server wants to know who the user is.
     #[error("the MCP server `{0}` wants you to log in")]
     Login(String),
+    /// The login does not allow enough.
+    #[error("the MCP server `{server}` wants a login that allows `{scope}`")]
+    Scope {
+        /// The server.
+        server: String,
+        /// What it wants to be allowed.
+        scope: String,
+    },
     /// The server's program could not be started.
     #[error("the MCP server `{server}` did not start: `{command}`: {problem}")]
     Start {
@@ -89,6 +97,7 @@ impl Error {
             Self::Disabled(_) => "remove its `\"disabled\": true`",
             Self::Variable { .. } => "set it, or write `${NAME:-default}`",
             Self::Login(_) => "run `fimble toolkits login NAME`, or give it a token in `headers`",
+            Self::Scope { .. } => "run `fimble toolkits login NAME --scope SCOPE`",
             Self::Start { .. } => "install the program, or write its whole path as `command`; `cwd` must be a folder",
             Self::Remote { .. } => {
                 "look whether the server runs at that `url`, speaks Streamable HTTP there, and takes the `headers`"

@@ -193,8 +193,11 @@ impl Entry {
             }
             _ => {}
         }
-        let kinds: &[&str] =
-            if self.command.is_some() { &["stdio", "local"] } else { &["http", "streamable-http", "streamableHttp", "sse", "remote"] };
+        let kinds: &[&str] = if self.command.is_some() {
+            &["stdio", "local"]
+        } else {
+            &["http", "streamable-http", "streamableHttp", "sse", "remote"]
+        };
         match &self.kind {
             Some(kind) if !kinds.contains(&kind.as_str()) => {
                 return Err(format!("has the `type` \"{kind}\", expected {}", kinds.join(", ")));
@@ -231,6 +234,6 @@ impl Entry {
         });
         let everything = |patterns: &Vec<String>| patterns.iter().any(|pattern| pattern == "*");
         let include = if everything(&self.include) { Vec::new() } else { self.include };
-        Server { name, endpoint, disabled: self.disabled, timeout, include, exclude: self.exclude }
+        Server { disabled: self.disabled, timeout, include, exclude: self.exclude, ..Server::new(name, endpoint) }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Once;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use rmcp::transport::auth::AuthError;
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use crate::authorized::Authorized;

@@ -26,6 +26,7 @@ mod login;
 mod name;
 mod opening;
 mod outcome;
+mod parameter;
 mod pipes;
 mod process;
 mod question;

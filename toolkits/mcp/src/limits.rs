@@ -30,6 +30,11 @@ pub struct Limits {
     pub pages: usize,
     /// Tools; what follows is left out. Default 1,000.
     pub tools: usize,
+    /// Parameters of one tool; a tool with more is left out. Default 200.
+    pub parameters: usize,
+    /// Bytes of the schema of one parameter or result, and of the definitions that it refers to; a larger one says
+    /// nothing. Default 65,536.
+    pub schema_bytes: usize,
     /// Bytes of one message. A longer answer fails its call. Servers often send a result twice, as data and as text.
     /// Default 16,777,216.
     pub message_bytes: usize,
@@ -53,6 +58,8 @@ impl Default for Limits {
             restart: Duration::from_secs(1),
             pages: 50,
             tools: 1_000,
+            parameters: 200,
+            schema_bytes: 64 * 1024,
             message_bytes: 16 * 1024 * 1024,
             result_bytes: 4 * 1024 * 1024,
             text_characters: 4_000,

@@ -13,6 +13,8 @@ use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialRefreshGuard,
     CredentialStore, OAuthClientConfig, StoredCredentials,
 };
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -45,23 +47,37 @@ pub async fn login(server: &Server, settings: &Settings, open_url: impl FnOnce(&
     let origin = format!("http://127.0.0.1:{port}");
 
     let mut manager = AuthorizationManager::new(url.as_str()).await.map_err(refused)?;
-    manager.set_credential_store(Tokens { file });
     let metadata = manager.resolve_metadata().await.map_err(refused)?.metadata;
+    let describes_clients = metadata.additional_fields.get("client_id_metadata_document_supported");
+    let describes_clients = describes_clients.and_then(Value::as_bool) == Some(true);
     manager.set_metadata(metadata);
-    let mut request =
-        AuthorizationRequest::new(format!("{origin}/callback")).with_client_name("Fimble").with_initial_scope_selection();
-    if !client.scopes.is_empty() {
-        request = request.with_scopes(client.scopes.clone());
+    // A server that wants more than before wants it besides.
+    let mut scopes = client.scopes.clone();
+    if !scopes.is_empty() {
+        scopes.extend(Kept::read(&file).map(|kept| kept.credentials.granted_scopes).unwrap_or_default());
+        scopes.sort();
+        scopes.dedup();
     }
+    let back = format!("{origin}/callback");
+    let mut request = AuthorizationRequest::new(&back).with_initial_scope_selection().with_scopes(scopes.clone());
+    let mut secret = client.secret.clone();
     if let Some(id) = &client.id {
         request = request.with_preregistered_client(id);
+    } else if let Some(metadata_url) = client.metadata_url.as_ref().filter(|_| describes_clients) {
+        request = request.with_client_metadata_url(metadata_url);
+    } else {
+        if scopes.is_empty() {
+            scopes = manager.select_initial_scopes(&[]).await;
+        }
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let registered = manager.register_client("Fimble", &back, &scopes).await.map_err(refused)?;
+        secret = registered.client_secret;
+        request = request.with_preregistered_client(registered.client_id);
     }
-    if let Some(secret) = &client.secret {
+    if let Some(secret) = &secret {
         request = request.with_client_secret(secret);
     }
-    if let Some(metadata_url) = &client.metadata_url {
-        request = request.with_client_metadata_url(metadata_url);
-    }
+    manager.set_credential_store(Tokens { file, secret });
     let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| refused(error))?;
     open_url(session.get_authorization_url());
     let back = timeout(COMES_BACK_WITHIN, callback(&listener, &origin)).await;
@@ -79,19 +95,20 @@ pub fn logout(server: &Server, settings: &Settings) -> bool {
 
 /// What a login left, ready to be used; `None` if nobody has logged in.
 pub(crate) async fn manager(server: &Server, settings: &Settings) -> Result<Option<AuthorizationManager>, AuthError> {
-    let Endpoint::Url { url, client, .. } = &server.endpoint else { return Ok(None) };
+    let Endpoint::Url { url, .. } = &server.endpoint else { return Ok(None) };
     let Some(file) = file(settings, server).filter(|file| file.exists()) else { return Ok(None) };
     http::choose_encryption();
+    let Some(kept) = Kept::read(&file) else { return Ok(None) };
     let mut manager = AuthorizationManager::new(url.as_str()).await?;
-    manager.set_credential_store(Tokens { file });
+    manager.set_credential_store(Tokens { file, secret: kept.client_secret.clone() });
     let known = timeout(settings.limits.start, manager.initialize_from_store()).await;
     let known = known.map_err(|_| AuthError::OAuthError("the authorization server does not answer".to_owned()))??;
     if !known {
         return Ok(None);
     }
-    if let (Some(id), Some(secret)) = (&client.id, &client.secret) {
-        // The file has no secrets but tokens.
-        manager.configure_client(OAuthClientConfig::new(id, url.as_str()).with_client_secret(secret))?;
+    if let Some(secret) = &kept.client_secret {
+        let config = OAuthClientConfig::new(kept.credentials.client_id, url.as_str()).with_client_secret(secret);
+        manager.configure_client(config)?;
     }
     Ok(Some(manager))
 }
@@ -159,22 +176,35 @@ fn file(settings: &Settings, server: &Server) -> Option<PathBuf> {
 /// The tokens of one server, in a file that other processes use too.
 struct Tokens {
     file: PathBuf,
+    /// What belongs to the client's id.
+    secret: Option<String>,
+}
+
+/// What the file holds.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    credentials: StoredCredentials,
+    client_secret: Option<String>,
+}
+
+impl Kept {
+    /// What cannot be read is as good as nothing: the user logs in again.
+    fn read(file: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(file).ok()?).ok()
+    }
 }
 
 #[async_trait]
 impl CredentialStore for Tokens {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        match fs::read(&self.file) {
-            // What cannot be read is as good as nothing: the user logs in again.
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(AuthError::CredentialStoreError(error.to_string())),
-        }
+        Ok(Kept::read(&self.file).map(|kept| kept.credentials))
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let bytes = serde_json::to_vec(&credentials).map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
-        write_private(&self.file, &bytes).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+        let failed = |problem: String| AuthError::CredentialStoreError(problem);
+        let kept = Kept { credentials, client_secret: self.secret.clone() };
+        let bytes = serde_json::to_vec(&kept).map_err(|error| failed(error.to_string()))?;
+        write_private(&self.file, &bytes).map_err(|error| failed(error.to_string()))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {

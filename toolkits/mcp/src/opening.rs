@@ -7,7 +7,7 @@ use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::IntoTransport;
-use rmcp::transport::streamable_http_client::AuthRequiredError;
+use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -82,7 +82,7 @@ impl From<Error> for Failure {
 /// What came of the agreement.
 enum Agreed {
     Service(Box<RunningService<RoleClient, Client>>),
-    Login,
+    Login(Login),
     Failed(String),
     /// It took too long, and the agreement was part of it.
     Late,
@@ -110,7 +110,7 @@ async fn attempt(server: &Server, settings: &Settings, way: Way) -> Result<Conne
             let (plain, headers) = http::with_token(server, settings, headers).await?;
             match timeout(limits.start, Events::open(plain, url, headers, limits.message_bytes)).await {
                 Ok(Ok(events)) => agree(client, events, way, limits).await,
-                Ok(Err(sse::Failure::Status(http::UNAUTHORIZED))) => Agreed::Login,
+                Ok(Err(sse::Failure::Status(http::UNAUTHORIZED))) => Agreed::Login(Login::Any),
                 Ok(Err(problem)) => Agreed::Failed(format!("cannot be reached: {}", innermost(&problem))),
                 Err(_) => Agreed::Late,
             }
@@ -131,7 +131,7 @@ async fn attempt(server: &Server, settings: &Settings, way: Way) -> Result<Conne
             let took = (started, begun.elapsed().saturating_sub(started));
             return Ok(Connection { service: *service, process: running, calls, changes, way, took });
         }
-        Agreed::Login => return Err(Error::Login(server.name.clone()).into()),
+        Agreed::Login(login) => return Err(login.error(&server.name).into()),
         Agreed::Failed(problem) => (problem, true),
         Agreed::Late => (format!("did not answer within {:?}", limits.start), false),
     };
@@ -171,27 +171,47 @@ fn describe(error: &ClientInitializeError) -> Agreed {
             Agreed::Failed("closed the connection before it answered".to_owned())
         }
         ClientInitializeError::LegacyFallbackFailed { discover, fallback } => match describe(discover) {
-            Agreed::Login => Agreed::Login,
+            Agreed::Login(login) => Agreed::Login(login),
             _ => describe(fallback),
         },
-        ClientInitializeError::TransportError { error, .. } if wants_login(error.error.as_ref()) => Agreed::Login,
-        ClientInitializeError::TransportError { error, .. } => {
-            Agreed::Failed(format!("cannot be reached: {}", innermost(error.error.as_ref())))
-        }
+        ClientInitializeError::TransportError { error, .. } => match Login::wanted(error.error.as_ref()) {
+            Some(login) => Agreed::Login(login),
+            None => Agreed::Failed(format!("cannot be reached: {}", innermost(error.error.as_ref()))),
+        },
         other => Agreed::Failed(format!("does not speak the protocol: {other}")),
     }
 }
 
-/// True if the server answered that it must know who we are.
-pub(crate) fn wants_login(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.is::<AuthRequiredError>() || error.to_string().contains("HTTP 401") {
-            return true;
+/// The login that a server wants.
+pub(crate) enum Login {
+    /// It does not know who the user is.
+    Any,
+    /// The login that there is does not allow this.
+    Scope(String),
+}
+
+impl Login {
+    /// What an error asks for, if it is about that.
+    pub(crate) fn wanted(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if error.is::<AuthRequiredError>() || error.to_string().contains("HTTP 401") {
+                return Some(Self::Any);
+            }
+            if let Some(insufficient) = error.downcast_ref::<InsufficientScopeError>() {
+                return insufficient.required_scope.clone().map(Self::Scope);
+            }
+            cause = error.source();
         }
-        cause = error.source();
+        None
     }
-    false
+
+    pub(crate) fn error(self, server: &str) -> Error {
+        match self {
+            Self::Any => Error::Login(server.to_owned()),
+            Self::Scope(scope) => Error::Scope { server: server.to_owned(), scope },
+        }
+    }
 }
 
 pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {

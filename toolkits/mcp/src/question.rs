@@ -99,7 +99,9 @@ fn read(answer: &str, field: &Value, choices: &[String]) -> Result<Option<Value>
             "false" | "no" | "n" => Ok(Some(Value::Bool(false))),
             _ => Err("Answer true or false.".to_owned()),
         },
-        "integer" => answer.parse::<i64>().map(|number| Some(json!(number))).map_err(|_| "It must be a whole number.".into()),
+        "integer" => {
+            answer.parse::<i64>().map(|number| Some(json!(number))).map_err(|_| "It must be a whole number.".into())
+        }
         "number" => match answer.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(json!(number))),
             _ => Err("It must be a number.".to_owned()),

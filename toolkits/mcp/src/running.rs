@@ -61,6 +61,11 @@ impl Running {
 
     /// The running server, started if need be.
     pub(crate) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, NotRunning> {
+        self.open(true).await
+    }
+
+    /// The running server. If it is started now, it is asked for its tools behind that if so wished.
+    async fn open(self: &Arc<Self>, relist: bool) -> Result<Arc<Connection>, NotRunning> {
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(Arc::clone(connection));
@@ -80,7 +85,7 @@ impl Running {
                 state.was_started = true;
                 state.connection = Some(Arc::clone(&connection));
                 let (running, followed) = (Arc::downgrade(self), Arc::downgrade(&connection));
-                self.keep(tokio::spawn(follow(running, followed, connection.changes())).abort_handle());
+                self.keep(tokio::spawn(follow(running, followed, connection.changes(), relist)).abort_handle());
                 Ok(connection)
             }
             Err(error) => {
@@ -92,7 +97,7 @@ impl Running {
 
     /// Starts the server and asks for its tools.
     pub(crate) async fn list(self: &Arc<Self>) -> Result<(), NotRunning> {
-        let connection = self.connection().await?;
+        let connection = self.open(false).await?;
         let listed = self.relist(&connection).await;
         listed.map_err(|problem| NotRunning::Failed(Error::of(&self.server, problem, String::new())))
     }
@@ -154,18 +159,20 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 /// Servers tell the same change several times in a row.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// Asks a server that was just started for its tools, and again whenever they change, as long as it runs.
-async fn follow(running: Weak<Running>, connection: Weak<Connection>, mut changes: Changes) {
+/// Asks a server for its tools whenever they change, as long as it runs; at once if they are not known to be the same.
+async fn follow(running: Weak<Running>, connection: Weak<Connection>, mut changes: Changes, mut relist: bool) {
     loop {
-        let (Some(running), Some(connection)) = (running.upgrade(), connection.upgrade()) else { return };
-        if let Err(problem) = running.relist(&connection).await {
-            tracing::warn!(server = running.server.name, problem, "the tools of an MCP server stay as they were");
+        if relist {
+            let (Some(running), Some(connection)) = (running.upgrade(), connection.upgrade()) else { return };
+            if let Err(problem) = running.relist(&connection).await {
+                tracing::warn!(server = running.server.name, problem, "the tools of an MCP server stay as they were");
+            }
         }
         // The server must not be kept by who waits for its changes.
-        drop((running, connection));
         if changes.next().await.is_err() {
             return;
         }
+        relist = true;
         tokio::time::sleep(QUIET).await;
     }
 }

@@ -77,16 +77,17 @@ impl ServerToolkit {
         let limits = &settings.limits;
         let name = &server.name;
         let connection = self.running.connection().await.map_err(|problem| match problem {
-            NotRunning::Failed(Error::Login(_)) => login(name),
+            NotRunning::Failed(error @ (Error::Login(_) | Error::Scope { .. })) => login(error),
             NotRunning::Failed(error) => ToolError::unavailable(limits.text(&error.to_string()))
                 .with_hint("do without it, or tell the user that this server does not start"),
-            NotRunning::Resting(rest) => {
-                ToolError::unavailable(format!("the MCP server `{name}` failed and is left alone for {} s", rest.as_secs() + 1))
-                    .with_hint("do without it, or call again after that time")
-            }
+            NotRunning::Resting(rest) => ToolError::unavailable(format!(
+                "the MCP server `{name}` failed and is left alone for {} s",
+                rest.as_secs() + 1
+            ))
+            .with_hint("do without it, or call again after that time"),
         })?;
         let answer = connection.call(name, &tool.name, arguments, context, limits).await;
-        if !matches!(answer, Err(CallFailure::Closed(_) | CallFailure::Login)) {
+        if !matches!(answer, Err(CallFailure::Closed(_) | CallFailure::Login(_))) {
             self.running.did_well().await;
         }
         match answer {
@@ -105,9 +106,9 @@ impl ServerToolkit {
                 Err(ToolError::new(ErrorKind::Timeout, format!("{called} did not end within {given:?}"))
                     .with_hint("ask for less, or look first whether it took effect"))
             }
-            Err(CallFailure::Login) => {
+            Err(CallFailure::Login(wanted)) => {
                 self.running.forget(&connection).await;
-                Err(login(name))
+                Err(login(wanted.error(name)))
             }
             Err(CallFailure::Closed(problem)) => {
                 tracing::debug!(server = name, problem, "an MCP server is gone");
@@ -124,9 +125,21 @@ impl ServerToolkit {
     }
 }
 
-fn login(server: &str) -> ToolError {
-    ToolError::new(ErrorKind::Denied, format!("the MCP server `{server}` wants the user to log in"))
-        .with_hint(format!("tell the user to run `fimble toolkits login {server}`"))
+/// What the model can say to the user, who alone can log in.
+fn login(error: Error) -> ToolError {
+    let (message, server, scope) = match error {
+        Error::Scope { server, scope } => {
+            (format!("the MCP server `{server}` wants the user to log in and allow `{scope}`"), server, scope)
+        }
+        Error::Login(server) => (format!("the MCP server `{server}` wants the user to log in"), server, String::new()),
+        other => return ToolError::unavailable(other.to_string()),
+    };
+    // The scope is the server's word, and this is a command that a person may run.
+    let is_plain = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || ":/._-".contains(letter));
+    let scopes = scope.split_whitespace().filter(|word| is_plain(word)).map(|word| format!(" --scope {word}"));
+    let name = if is_plain(&server) { server } else { format!("'{server}'") };
+    let command = format!("fimble toolkits login {name}{}", scopes.collect::<String>());
+    ToolError::new(ErrorKind::Denied, message).with_hint(format!("tell the user to run `{command}`"))
 }
 
 impl Drop for ServerToolkit {
@@ -152,12 +165,7 @@ impl Toolkit for ServerToolkit {
             let message = format!("{toolkit} has no operation `{}` any more", call.operation);
             return Err(ToolError::new(ErrorKind::UnknownOperation, message));
         };
-        let own = |name: String| {
-            let original =
-                tool.parameters.iter().find(|(python, _)| *python == name).map(|(_, original)| original.clone());
-            original.unwrap_or(name)
-        };
-        let arguments = call.arguments.into_iter().map(|(name, value)| (own(name), value)).collect();
+        let arguments = tool.arguments(call.arguments);
         let called = format!("{toolkit}.{}()", tool.operation);
         self.call_tool(&called, tool, arguments, &call.context).await
     }

@@ -6,7 +6,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use fimble_toolkit::Declaration;
 use serde_json::Value;
 
-use crate::name::python_name;
 use crate::tool::{self, Tool};
 use crate::{Limits, Server};
 
@@ -65,14 +64,9 @@ fn known(server: &Server, limits: &Limits, about: Option<&str>, tools: &[Value])
     }
     let about = about.map(str::to_owned);
     let declaration = Declaration {
-        name: toolkit_name(server),
+        name: server.toolkit_name(),
         description: about.unwrap_or_else(|| format!("Tools of the MCP server `{}`.", server.name)),
         operations: listed.operations,
     };
     Known { declaration, tools: listed.tools }
-}
-
-/// The name that programs call a server by.
-pub(crate) fn toolkit_name(server: &Server) -> String {
-    format!("{}_toolkit", python_name(&server.name, "mcp").trim_end_matches('_'))
 }

@@ -233,7 +233,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_no_message_fails_its_call() {
-        let error = |message: &str| Some(json!({"jsonrpc": "2.0", "id": 7, "error": {"code": MALFORMED.0, "message": message}}));
+        let error = |message: &str| {
+            Some(json!({"jsonrpc": "2.0", "id": 7, "error": {"code": MALFORMED.0, "message": message}}))
+        };
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"result":{"a"}}"#, 5, 1000), error("the answer is no JSON"));
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"resul"#, 5, 1000), error("the answer is no JSON"));
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":7}"#, 5, 1000), error("the answer has neither a result nor an error"));

@@ -40,7 +40,8 @@ async fn a_servers_question_is_put_to_the_person_field_by_field() {
     assert_eq!(answer, json!({"action": "accept", "content": {"name": "Ada", "count": 7, "sure": true}}));
     let asked: Vec<String> = script.asked.lock().unwrap().iter().map(|(question, _)| question.clone()).collect();
     let name = "The MCP server `my server-1` asks: What now?\nname (Whose?) [`decline` to refuse]";
-    let count = "The MCP server `my server-1` asks: What now?\ncount, integer [nothing to leave it out, `decline` to refuse]";
+    let count =
+        "The MCP server `my server-1` asks: What now?\ncount, integer [nothing to leave it out, `decline` to refuse]";
     let sure = "The MCP server `my server-1` asks: What now?\nsure, boolean [`decline` to refuse]";
     let again = |question: &str, problem: &str| format!("{question}\n{problem}");
     let expected = [

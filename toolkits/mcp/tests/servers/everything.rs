@@ -1,8 +1,8 @@
 //! The reference server that does everything, over all three transports.
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use std::io::{BufRead, BufReader};
 
 use fimble_mcp::{Limits, Transport, connect};
 use fimble_toolkit::{ErrorKind, Toolkit};

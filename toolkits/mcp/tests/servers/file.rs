@@ -59,7 +59,11 @@ fn a_mistake_is_named_with_its_line() {
         ("{", 1, "EOF while parsing an object"),
         ("{}", 1, "there is no key `mcpServers`"),
         ("{\n\"mcpservers\": {}}", 2, "unknown key `mcpservers`, expected `mcpServers`"),
-        ("{\"mcpServers\": {\n\"a\": {\"comand\": \"x\"}}}", 2, "the server `a` has neither `command` nor `url`, only an unknown `comand`"),
+        (
+            "{\"mcpServers\": {\n\"a\": {\"comand\": \"x\"}}}",
+            2,
+            "the server `a` has neither `command` nor `url`, only an unknown `comand`",
+        ),
         ("{\"mcpServers\": {\n\n\"a\": {\"args\": []}}}", 3, "the server `a` has neither `command` nor `url`"),
         ("{\"mcpServers\": {\"a\": {\"command\": \"x\",\n\"args\": \"y\"}}}", 2, "invalid type: string \"y\""),
         ("{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n\"a\": {}}}", 2, "the server `a` is there twice"),

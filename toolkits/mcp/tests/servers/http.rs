@@ -20,7 +20,7 @@ async fn a_server_is_called_over_http() {
     let declaration = toolkit.declaration();
     let stubs: Vec<String> = declaration.operations.iter().map(signature).collect();
     assert_eq!(declaration.description, "Adds numbers.");
-    assert_eq!(stubs, ["add(a: int, b: int = 1) -> int", "fail() -> str", "greet() -> str"]);
+    assert_eq!(stubs, ["add(a: int, b: int = 1) -> int", "fail() -> str", "mammoth() -> str", "greet() -> str"]);
     assert_eq!(call(&*toolkit, "add", json!({"a": 2, "b": 3})).await, Ok(json!(5)));
     let error = call(&*toolkit, "fail", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Failed);
@@ -28,6 +28,15 @@ async fn a_server_is_called_over_http() {
     drop(running);
     let error = call(&*toolkit, "add", json!({"a": 2})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_fails_its_call_and_no_other() {
+    let (_running, url) = fixture("http_server.py", &[]);
+    let toolkit = connect(server(&url, "open"), Limits::default()).await.unwrap();
+    let error = call(&*toolkit, "mammoth", json!({})).await.unwrap_err();
+    assert!(error.message.contains("mammoth()") && error.kind != ErrorKind::Timeout, "{error:?}");
+    assert_eq!(call(&*toolkit, "add", json!({"a": 2, "b": 3})).await, Ok(json!(5)));
 }
 
 #[tokio::test]

@@ -41,7 +41,10 @@ async fn a_login_lasts_until_the_server_forgets_it() {
 
     call(&*toolkit, "forget", json!({})).await.unwrap();
     let error = call(&*toolkit, "refreshed", json!({})).await.unwrap_err();
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Denied, "the MCP server `remote` wants the user to log in"));
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Denied, "the MCP server `remote` wants the user to log in")
+    );
     assert_eq!(error.hint.as_deref(), Some("tell the user to run `fimble toolkits login remote`"));
     assert!(logout(&server, &settings) && !logout(&server, &settings));
 }

@@ -62,7 +62,8 @@ async fn the_file_server_writes_and_reads_within_its_folder() {
     let server = program("filesystem", node("mcp-server-filesystem"), &[path]);
     let toolkit = connect(server, Limits::default()).await.unwrap();
     let declaration = toolkit.declaration();
-    let risks = ["read_text_file", "write_file", "list_directory"].map(|name| declaration.operation(name).unwrap().risk);
+    let risks =
+        ["read_text_file", "write_file", "list_directory"].map(|name| declaration.operation(name).unwrap().risk);
     assert_eq!(risks, [Risk::Read, Risk::Destructive, Risk::Read]);
 
     let file = format!("{path}/note.txt");

@@ -38,7 +38,7 @@ async fn tools_become_operations_and_bad_ones_are_left_out() {
     let stubs: Vec<String> = declaration.operations.iter().take(11).map(signature).collect();
     let expected = [
         "echo(from_: str, limit: int = 3, content_type: str = None)",
-        "free()",
+        "free(more_arguments: dict = None)",
         "bare()",
         "import_()",
         "get_sum()",
