@@ -53,6 +53,34 @@ pub(crate) enum CallFailure {
     Late(Duration),
 }
 
+/// Why there is no list of tools.
+pub(crate) enum NoList {
+    /// The server wants the user to log in.
+    Login(Login),
+    /// What it did instead.
+    Problem(String),
+}
+
+impl NoList {
+    fn from(error: ServiceError, limits: &Limits) -> Self {
+        let problem = match &error {
+            ServiceError::TransportSend(error) => match Login::wanted(error.error.as_ref()) {
+                Some(login) => return Self::Login(login),
+                None => innermost(error.error.as_ref()),
+            },
+            other => other.to_string(),
+        };
+        Self::Problem(format!("did not list its tools: {}", limits.text(&problem)))
+    }
+
+    pub(crate) fn error(self, server: &Server) -> Error {
+        match self {
+            Self::Login(login) => login.error(&server.name),
+            Self::Problem(problem) => Error::of(server, problem, String::new()),
+        }
+    }
+}
+
 /// A result, and what the server asked the person for it in vain.
 pub(crate) struct Answer {
     pub(crate) result: Value,
@@ -76,7 +104,7 @@ impl Connection {
     }
 
     /// The tools as the server describes them, within the limits on pages, tools and time.
-    pub(crate) async fn tools(&self, server: &Server, limits: &Limits) -> Result<Vec<Value>, String> {
+    pub(crate) async fn tools(&self, server: &Server, limits: &Limits) -> Result<Vec<Value>, NoList> {
         let deadline = Instant::now() + limits.list;
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
@@ -89,11 +117,11 @@ impl Connection {
                 Ok(Err(ServiceError::McpError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                     return Ok(tools);
                 }
-                Ok(Err(error)) => return Err(format!("did not list its tools: {}", limits.text(&error.to_string()))),
-                Err(_) => return Err(format!("did not list its tools within {:?}", limits.list)),
+                Ok(Err(error)) => return Err(NoList::from(error, limits)),
+                Err(_) => return Err(NoList::Problem(format!("did not list its tools within {:?}", limits.list))),
             };
             let Some(Value::Array(listed)) = page.get_mut("tools").map(Value::take) else {
-                return Err("listed its tools as something that is no list".to_owned());
+                return Err(NoList::Problem("listed its tools as something that is no list".to_owned()));
             };
             tools.extend(listed);
             let next = page.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());
@@ -178,7 +206,11 @@ impl Connection {
     }
 
     /// The error for what the server did, with the end of what it wrote. The server is ended.
-    pub(crate) async fn fail(self, server: &Server, problem: String) -> Error {
+    pub(crate) async fn fail(self, server: &Server, problem: NoList) -> Error {
+        let problem = match problem {
+            NoList::Login(login) => return login.error(&server.name),
+            NoList::Problem(problem) => problem,
+        };
         drop(self.service);
         let stderr = match self.process {
             Some(process) => process.end().await.1,

@@ -96,7 +96,7 @@ pub(crate) fn choose_encryption() {
     });
 }
 
-fn client(server: &Server, limits: &Limits) -> Result<reqwest::Client, Error> {
+pub(crate) fn client(server: &Server, limits: &Limits) -> Result<reqwest::Client, Error> {
     choose_encryption();
     reqwest::Client::builder()
         .connect_timeout(limits.start)

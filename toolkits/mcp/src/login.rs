@@ -8,10 +8,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::http::header;
 use async_trait::async_trait;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialRefreshGuard,
-    CredentialStore, OAuthClientConfig, StoredCredentials,
+    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest, AuthorizationSession,
+    CredentialRefreshGuard, CredentialStore, OAuthClientConfig, StoredCredentials,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
+use crate::config::Transport;
 use crate::name::python_name;
 use crate::variables::Variables;
 use crate::{Endpoint, Error, Server, Settings, http};
@@ -47,16 +49,18 @@ pub async fn login(server: &Server, settings: &Settings, open_url: impl FnOnce(&
     let origin = format!("http://127.0.0.1:{port}");
 
     let mut manager = AuthorizationManager::new(url.as_str()).await.map_err(refused)?;
-    let metadata = manager.resolve_metadata().await.map_err(refused)?.metadata;
+    let challenge = challenge(server, settings).await;
+    let metadata = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(refused)?.metadata;
     let describes_clients = metadata.additional_fields.get("client_id_metadata_document_supported");
     let describes_clients = describes_clients.and_then(Value::as_bool) == Some(true);
-    manager.set_metadata(metadata);
-    // A server that wants more than before wants it besides.
-    let mut scopes = client.scopes.clone();
-    if !scopes.is_empty() {
-        scopes.extend(Kept::read(&file).map(|kept| kept.credentials.granted_scopes).unwrap_or_default());
-        scopes.sort();
-        scopes.dedup();
+    manager.set_metadata(metadata.clone());
+    // What the server names, what the settings name, and what was allowed before.
+    let mut scopes = manager.select_initial_scopes(&[]).await;
+    let allowed = Kept::read(&file).map(|kept| kept.credentials.granted_scopes).unwrap_or_default();
+    for scope in client.scopes.iter().chain(&allowed) {
+        if !scopes.contains(scope) {
+            scopes.push(scope.clone());
+        }
     }
     let back = format!("{origin}/callback");
     let mut request = AuthorizationRequest::new(&back).with_initial_scope_selection().with_scopes(scopes.clone());
@@ -66,9 +70,6 @@ pub async fn login(server: &Server, settings: &Settings, open_url: impl FnOnce(&
     } else if let Some(metadata_url) = client.metadata_url.as_ref().filter(|_| describes_clients) {
         request = request.with_client_metadata_url(metadata_url);
     } else {
-        if scopes.is_empty() {
-            scopes = manager.select_initial_scopes(&[]).await;
-        }
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let registered = manager.register_client("Fimble", &back, &scopes).await.map_err(refused)?;
         secret = registered.client_secret;
@@ -77,7 +78,7 @@ pub async fn login(server: &Server, settings: &Settings, open_url: impl FnOnce(&
     if let Some(secret) = &secret {
         request = request.with_client_secret(secret);
     }
-    manager.set_credential_store(Tokens { file, secret });
+    manager.set_credential_store(Tokens { file, secret, metadata });
     let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| refused(error))?;
     open_url(session.get_authorization_url());
     let back = timeout(COMES_BACK_WITHIN, callback(&listener, &origin)).await;
@@ -100,7 +101,9 @@ pub(crate) async fn manager(server: &Server, settings: &Settings) -> Result<Opti
     http::choose_encryption();
     let Some(kept) = Kept::read(&file) else { return Ok(None) };
     let mut manager = AuthorizationManager::new(url.as_str()).await?;
-    manager.set_credential_store(Tokens { file, secret: kept.client_secret.clone() });
+    let (secret, metadata) = (kept.client_secret.clone(), kept.metadata);
+    manager.set_metadata(metadata.clone());
+    manager.set_credential_store(Tokens { file, secret, metadata });
     let known = timeout(settings.limits.start, manager.initialize_from_store()).await;
     let known = known.map_err(|_| AuthError::OAuthError("the authorization server does not answer".to_owned()))??;
     if !known {
@@ -112,6 +115,23 @@ pub(crate) async fn manager(server: &Server, settings: &Settings) -> Result<Opti
     }
     Ok(Some(manager))
 }
+
+/// What a server says to a request without a token: where to log in, and for what. `None` if it says nothing of it.
+async fn challenge(server: &Server, settings: &Settings) -> Option<String> {
+    let Endpoint::Url { url, headers, transport, .. } = &server.endpoint else { return None };
+    let client = http::client(server, &settings.limits).ok()?;
+    let request = match transport {
+        Transport::Sse => client.get(url),
+        _ => client.post(url).header(header::CONTENT_TYPE, "application/json").body(PROBE),
+    };
+    let request = request.headers(http::headers(server, headers).ok()?).timeout(settings.limits.start);
+    let answer = request.header(header::ACCEPT, "application/json, text/event-stream").send().await.ok()?;
+    let challenge = answer.headers().get(header::WWW_AUTHENTICATE).filter(|_| answer.status() == http::UNAUTHORIZED);
+    challenge.and_then(|challenge| challenge.to_str().ok()).map(str::to_owned)
+}
+
+/// The harmless request to which a server says that it wants a login.
+const PROBE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
 
 /// How long the user may take in the browser.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(600);
@@ -178,6 +198,7 @@ struct Tokens {
     file: PathBuf,
     /// What belongs to the client's id.
     secret: Option<String>,
+    metadata: AuthorizationMetadata,
 }
 
 /// What the file holds.
@@ -185,6 +206,8 @@ struct Tokens {
 struct Kept {
     credentials: StoredCredentials,
     client_secret: Option<String>,
+    /// Where tokens are renewed. What a server says of that is looked for at a login only.
+    metadata: AuthorizationMetadata,
 }
 
 impl Kept {
@@ -202,7 +225,7 @@ impl CredentialStore for Tokens {
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         let failed = |problem: String| AuthError::CredentialStoreError(problem);
-        let kept = Kept { credentials, client_secret: self.secret.clone() };
+        let kept = Kept { credentials, client_secret: self.secret.clone(), metadata: self.metadata.clone() };
         let bytes = serde_json::to_vec(&kept).map_err(|error| failed(error.to_string()))?;
         write_private(&self.file, &bytes).map_err(|error| failed(error.to_string()))
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::cache::{Cache, Remembered};
 use crate::changes::Changes;
-use crate::connection::Connection;
+use crate::connection::{Connection, NoList};
 use crate::opening::{self, Way};
 use crate::tools::Tools;
 use crate::{Error, Server, Settings};
@@ -99,7 +99,7 @@ impl Running {
     pub(crate) async fn list(self: &Arc<Self>) -> Result<(), NotRunning> {
         let connection = self.open(false).await?;
         let listed = self.relist(&connection).await;
-        listed.map_err(|problem| NotRunning::Failed(Error::of(&self.server, problem, String::new())))
+        listed.map_err(|problem| NotRunning::Failed(problem.error(&self.server)))
     }
 
     /// Keeps a task until [`stop`](Self::stop).
@@ -117,7 +117,7 @@ impl Running {
     }
 
     /// Asks for the tools again.
-    async fn relist(&self, connection: &Connection) -> Result<(), String> {
+    async fn relist(&self, connection: &Connection) -> Result<(), NoList> {
         let limits = &self.settings.limits;
         let tools = connection.tools(&self.server, limits).await?;
         let about = connection.about().map(|text| limits.text(&text)).filter(|text| !text.is_empty());
@@ -126,10 +126,11 @@ impl Running {
         Ok(())
     }
 
-    /// The server did what it was asked.
-    pub(crate) async fn did_well(&self) {
-        let mut state = self.state.lock().await;
-        (state.failures, state.rest) = (0, None);
+    /// The server did what it was asked. Where another one is just being started, nothing is to be said of this one.
+    pub(crate) fn did_well(&self) {
+        if let Ok(mut state) = self.state.try_lock() {
+            (state.failures, state.rest) = (0, None);
+        }
     }
 
     /// Forgets a connection that failed, unless another call has put a new one in its place.
@@ -165,7 +166,7 @@ async fn follow(running: Weak<Running>, connection: Weak<Connection>, mut change
         if relist {
             let (Some(running), Some(connection)) = (running.upgrade(), connection.upgrade()) else { return };
             if let Err(problem) = running.relist(&connection).await {
-                tracing::warn!(server = running.server.name, problem, "the tools of an MCP server stay as they were");
+                tracing::warn!("{}; its tools stay as they were", problem.error(&running.server));
             }
         }
         // The server must not be kept by who waits for its changes.

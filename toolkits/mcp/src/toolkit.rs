@@ -88,7 +88,7 @@ impl ServerToolkit {
         })?;
         let answer = connection.call(name, &tool.name, arguments, context, limits).await;
         if !matches!(answer, Err(CallFailure::Closed(_) | CallFailure::Login(_))) {
-            self.running.did_well().await;
+            self.running.did_well();
         }
         match answer {
             Ok(answer) if answer.unanswered.is_empty() => outcome::value(answer.result, called, tool.wrapped, limits),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod asking;
+mod conformance;
 mod everything;
 mod file;
 mod http;

