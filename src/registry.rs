@@ -21,9 +21,10 @@ pub struct Registry {
     entries: RwLock<Vec<Entry>>,
 }
 
-/// One toolkit, with the declaration it was registered with.
+/// One toolkit, with the declaration that it had at a revision.
 struct Entry {
     toolkit: Arc<dyn Toolkit>,
+    revision: u64,
     declaration: Declaration,
     enabled: bool,
 }
@@ -78,14 +79,16 @@ impl Registry {
     /// # Errors
     /// A taken name, a name that Python does not take, or a name declared twice; nothing is added then.
     pub fn register(&self, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
-        // The declaration is the toolkit's own code: not under the lock.
+        // The declaration is the toolkit's own code: not under the lock. Its revision is asked for first: a change in
+        // between is seen the next time.
+        let revision = toolkit.revision();
         let declaration = toolkit.declaration();
         check(&declaration)?;
         let mut entries = self.write();
         if entries.iter().any(|entry| entry.declaration.name == declaration.name) {
             return Err(RegistryError::NameTaken(declaration.name));
         }
-        entries.push(Entry { toolkit, declaration, enabled: true });
+        entries.push(Entry { toolkit, revision, declaration, enabled: true });
         Ok(())
     }
 
@@ -112,6 +115,33 @@ impl Registry {
         Ok(())
     }
 
+    /// Reads the declarations of the toolkits again that say that theirs changed. One that cannot be used is passed over.
+    fn catch_up(&self) {
+        let changed: Vec<(Arc<dyn Toolkit>, String, u64)> = self
+            .read()
+            .iter()
+            .map(|entry| (entry, entry.toolkit.revision()))
+            .filter(|(entry, revision)| entry.revision != *revision)
+            .map(|(entry, revision)| (Arc::clone(&entry.toolkit), entry.declaration.name.clone(), revision))
+            .collect();
+        for (toolkit, name, revision) in changed {
+            let declaration = toolkit.declaration();
+            let problem = match check(&declaration) {
+                Ok(()) if declaration.name == name => None,
+                Ok(()) => Some(format!("its name is `{}` now", declaration.name)),
+                Err(error) => Some(error.to_string()),
+            };
+            let mut entries = self.write();
+            // It may have been removed while it was asked.
+            let Some(entry) = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.toolkit, &toolkit)) else { continue };
+            entry.revision = revision;
+            match problem {
+                None => entry.declaration = declaration,
+                Some(problem) => tracing::warn!("{name} changed and stays as it was: {problem}"),
+            }
+        }
+    }
+
     /// Takes a toolkit out. Calls that already found it go on. False if there was none of that name.
     pub fn remove(&self, name: &str) -> bool {
         let mut entries = self.write();
@@ -130,6 +160,7 @@ impl Registry {
     /// What a program can use: the declarations of the toolkits that are on, in registration order, each without the
     /// operations that are off.
     pub fn declarations(&self) -> Vec<Declaration> {
+        self.catch_up();
         let entries = self.read();
         let enabled = entries.iter().filter(|entry| entry.enabled);
         enabled
@@ -151,6 +182,7 @@ impl Registry {
     /// # Errors
     /// `UnknownOperation` with the nearest names, or `Denied` if either is switched off.
     pub fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+        self.catch_up();
         let entries = self.read();
         let Some(entry) = entries.iter().find(|entry| entry.declaration.name == toolkit) else {
             return Err(unknown_toolkit(&entries, toolkit, operation));

@@ -390,3 +390,40 @@ fn chat_without_a_terminal_says_what_to_do() {
                     read one message from standard input\n";
     assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
 }
+
+#[test]
+fn mcp_servers_are_diagnosed_hop_by_hop_and_called() {
+    let home = Home::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/toolkits/mcp/tests/servers/fixtures/scripted.py");
+    let servers = format!(
+        r#"{{"mcpServers": {{
+            "git": {{"command": "/usr/bin/python3", "args": ["{script}"], "includeTools": ["echo", "get*"], "colour": 1}},
+            "none": {{"command": "/nowhere/server"}},
+            "keyed": {{"url": "http://127.0.0.1:1/mcp", "headers": {{"X-Key": "${{NO_SUCH_VARIABLE}}"}}}}
+        }}}}"#
+    );
+    std::fs::write(home.path().join("mcp.json"), servers).unwrap();
+    let output = home.output(&["doctor", "--mcp", "mcp.json"], "");
+    let text = stdout(&output);
+    // The times are the machine's.
+    let told: Vec<&str> =
+        text.lines().filter(|line| line.contains("mcp ")).map(|line| line.rsplit_once(", ").unwrap().0).collect();
+    let expected = [
+        "ok    mcp git spawn: `/usr/bin/python3` runs",
+        "ok    mcp git version: 2025-11-25, scripted 1",
+        "ok    mcp git list: 36 tools",
+        "ok    mcp git filter: 29 tools left out by the settings, 4 unusable: tool 2: it has no name; tool 3: `strange` has \
+         an `inputSchema` that is no schema; tool 4: it is no object; the tool `echo` is listed twice",
+        "ok    mcp git name: git_mcp_toolkit with 3 operations; `get-sum` is get_sum(), `get.sum` is get_sum_2()",
+        "FAIL  mcp none spawn: the MCP server `none` did not start: `/nowhere/server`: No such file or directory (os error 2)",
+        "FAIL  mcp keyed spawn: the MCP server `keyed` needs the environment variable `NO_SUCH_VARIABLE`, which is not set",
+    ];
+    assert_eq!(told, expected, "{text}");
+    let warning = "warning: mcp.json: the server `git` has an unknown key `colour`";
+    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+
+    let program = "print(await git_mcp_toolkit.echo(from_='x', content_type='y'))";
+    let output = home.output(&["run", "-", "--yes", "--mcp", "mcp.json"], program);
+    let expected = "{'tool': 'echo', 'arguments': {'from': 'x', 'content-type': 'y'}}\n";
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), expected), "{}", stderr(&output));
+}

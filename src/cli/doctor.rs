@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, open};
+use super::{Failure, more_toolkits, open};
 use crate::config::{Config, StorePlace};
 use crate::interpreter::{Ending, Interpreter, Nobody, Run, packages};
 use crate::llm::local;
@@ -28,6 +29,9 @@ pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
     report("interpreter", check_interpreter(&config).await);
     report("packages", check_packages(&config));
     report("store", check_store(&config).await);
+    for (name, result) in check_servers(&config).await? {
+        report(&name, result);
+    }
     report("toolkits", check_toolkits(&config).await);
     report("model", check_model(&config).await);
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(5) })
@@ -74,6 +78,35 @@ async fn check_store(config: &Config) -> Result<String, Failure> {
             format!("{address}, {} sessions; {}", sessions(&store).await?.len(), store.health().await?)
         }
     })
+}
+
+/// The way to each MCP server, hop by hop.
+async fn check_servers(config: &Config) -> Result<Vec<(String, Result<String, Failure>)>, Failure> {
+    let settings = more_toolkits::server_settings();
+    let servers = more_toolkits::servers(config, &open::shipped_names(config)?)?;
+    let told = join_all(servers.iter().map(|server| fimble_mcp::diagnose(server, &settings))).await;
+    let mut results = Vec::new();
+    for (server, hops) in servers.iter().zip(told) {
+        for hop in hops {
+            let name = format!("mcp {} {}", server.name, hop.name);
+            let took = hop.took.as_secs_f64() * 1_000.0;
+            results.push((
+                name,
+                match (hop.outcome, hop.hint) {
+                    (Ok(text), Some(hint)) => Ok(format!("{text} ({hint}), {took:.0} ms")),
+                    (Ok(text), None) => Ok(format!("{text}, {took:.0} ms")),
+                    (Err(problem), hint) => {
+                        let failure = Failure::new(5, format!("{problem}, {took:.0} ms"));
+                        Err(match hint {
+                            Some(hint) => failure.with_hint(hint),
+                            None => failure,
+                        })
+                    }
+                },
+            ));
+        }
+    }
+    Ok(results)
 }
 
 async fn check_toolkits(config: &Config) -> Result<String, Failure> {

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 
 use super::Failure;
 
-use crate::config::Config;
+use crate::config::{Config, folders};
 
 /// Where further toolkits come from.
 #[derive(Debug, Args)]
@@ -30,12 +30,48 @@ impl MoreToolkits {
     }
 }
 
-/// The toolkits of the configured manifests and servers. One that cannot be used is told on standard error and left out;
-/// servers start side by side.
+/// The configured MCP servers that are switched on. Each gets a toolkit name that is none of `taken` and no other's.
 ///
 /// # Errors
 /// A file of servers that cannot be read.
-pub(super) async fn load(config: &Config) -> Result<Vec<Arc<dyn Toolkit>>, Failure> {
+pub(super) fn servers(config: &Config, taken: &[String]) -> Result<Vec<fimble_mcp::Server>, Failure> {
+    let mut servers: Vec<fimble_mcp::Server> = Vec::new();
+    for file in &config.toolkits.mcp {
+        let read = fimble_mcp::read(file).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+        for warning in read.warnings {
+            note!("warning: {warning}");
+        }
+        for mut server in read.servers.into_iter().filter(|server| !server.disabled) {
+            let own = server.toolkit_name();
+            let base = own.trim_end_matches("_toolkit");
+            let numbered = (2_u32..).map(|number| format!("{base}_mcp_{number}_toolkit"));
+            let mut names = [own.clone(), format!("{base}_mcp_toolkit")].into_iter().chain(numbered);
+            let is_free =
+                |name: &String| !taken.contains(name) && servers.iter().all(|known| known.toolkit_name() != *name);
+            let name = names.find(is_free).unwrap_or(own);
+            server.toolkit = Some(name);
+            servers.push(server);
+        }
+    }
+    Ok(servers)
+}
+
+/// What all MCP servers share.
+pub(super) fn server_settings() -> fimble_mcp::Settings {
+    let folders = folders();
+    fimble_mcp::Settings {
+        cache: folders.as_ref().map(|folders| folders.cache.join("mcp")),
+        tokens: folders.map(|folders| folders.data.join("mcp")),
+        ..fimble_mcp::Settings::default()
+    }
+}
+
+/// The toolkits of the configured manifests and servers. One that cannot be used is told on standard error and left out;
+/// servers start side by side. `taken` are the names of the toolkits that are there already.
+///
+/// # Errors
+/// A file of servers that cannot be read.
+pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dyn Toolkit>>, Failure> {
     let mut toolkits = Vec::new();
     for folder in &config.toolkits.manifests {
         let loaded = fimble_manifest::load(folder);
@@ -45,12 +81,10 @@ pub(super) async fn load(config: &Config) -> Result<Vec<Arc<dyn Toolkit>>, Failu
         }
         toolkits.extend(loaded.toolkits);
     }
-    let mut servers = Vec::new();
-    for file in &config.toolkits.mcp {
-        let read = fimble_mcp::read(file).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
-        servers.extend(read.into_iter().filter(|server| !server.disabled));
-    }
-    let started = servers.into_iter().map(|server| fimble_mcp::connect(server, fimble_mcp::Limits::default()));
+    let declared = toolkits.iter().map(|toolkit: &Arc<dyn Toolkit>| toolkit.declaration().name);
+    let taken: Vec<String> = taken.iter().cloned().chain(declared).collect();
+    let settings = server_settings();
+    let started = servers(config, &taken)?.into_iter().map(|server| fimble_mcp::connect(server, settings.clone()));
     for connected in join_all(started).await {
         match connected {
             Ok(toolkit) => toolkits.push(toolkit),

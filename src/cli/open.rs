@@ -43,15 +43,9 @@ pub(super) async fn store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
 
 /// The registry with the shipped toolkits and those that were added.
 pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
-    let registry = Registry::new();
-    let here = std::env::current_dir()?;
-    let roots: Vec<PathBuf> = config.toolkits.roots.iter().map(|root| here.join(root)).collect();
-    let registered = registry
-        .register(Arc::new(fimble_git::Git::with_roots(roots.clone())))
-        .and_then(|()| registry.register(Arc::new(fimble_host::Host::new())))
-        .and_then(|()| registry.register(Arc::new(fimble_files::Files::new(roots, fimble_files::Limits::default()))));
-    registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
-    for toolkit in more_toolkits::load(config).await? {
+    let registry = shipped(config)?;
+    let taken: Vec<String> = registry.names().into_iter().map(|(name, _)| name).collect();
+    for toolkit in more_toolkits::load(config, &taken).await? {
         registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }
     for name in &config.toolkits.disabled {
@@ -63,6 +57,24 @@ pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> 
     Ok(Arc::new(registry))
 }
 
+/// The registry with the shipped toolkits.
+fn shipped(config: &Config) -> Result<Registry, Failure> {
+    let registry = Registry::new();
+    let here = std::env::current_dir()?;
+    let roots: Vec<PathBuf> = config.toolkits.roots.iter().map(|root| here.join(root)).collect();
+    let registered = registry
+        .register(Arc::new(fimble_git::Git::with_roots(roots.clone())))
+        .and_then(|()| registry.register(Arc::new(fimble_host::Host::new())))
+        .and_then(|()| registry.register(Arc::new(fimble_files::Files::new(roots, fimble_files::Limits::default()))));
+    registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    Ok(registry)
+}
+
+/// The names that other toolkits cannot have.
+pub(super) fn shipped_names(config: &Config) -> Result<Vec<String>, Failure> {
+    Ok(shipped(config)?.names().into_iter().map(|(name, _)| name).collect())
+}
+
 pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     // Keys that lie in the environment for other programs must not be seen either.
     let is_key = |name: &str| name.ends_with("_API_KEY") || name.ends_with("_TOKEN") || name.ends_with("_PASSWORD");
@@ -72,7 +84,9 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
         StorePlace::Redis(address, _) => address.secrets().to_vec(),
         StorePlace::File(_) => Vec::new(),
     };
-    let secrets = Secrets::new(own.chain(store).chain(environment));
+    let servers = config.toolkits.mcp.iter().filter_map(|file| fimble_mcp::read(file).ok());
+    let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
+    let secrets = Secrets::new(own.chain(store).chain(environment).chain(servers));
     Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use super::output::write_data;
 use super::show::{Format, Screen, milliseconds};
-use super::{Failure, open};
+use super::{Failure, more_toolkits, open};
 use crate::config::Config;
 use crate::session::call_statistics;
 
@@ -40,6 +40,17 @@ pub(super) enum Toolkits {
         #[arg(long)]
         json: bool,
     },
+    /// Log in to an MCP server, in the browser.
+    Login {
+        /// The server's name in its file.
+        server: String,
+        /// Ask to be allowed this too; may be given several times. Default: what the server names.
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<String>,
+        /// Forget the login instead.
+        #[arg(long)]
+        forget: bool,
+    },
     /// Call one operation; the result is JSON on standard output.
     Call {
         /// The toolkit's name.
@@ -59,6 +70,9 @@ impl Toolkits {
     pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
         if let Toolkits::Stats { name, days, json } = self {
             return statistics(&config, name.as_deref(), days, json).await;
+        }
+        if let Toolkits::Login { server, scopes, forget } = self {
+            return login(&config, &server, scopes, forget).await;
         }
         if let Toolkits::Call { yes: true, .. } = self {
             config.gate.policy = config.gate.policy.approving();
@@ -88,8 +102,8 @@ impl Toolkits {
                 }
             }
             Toolkits::Stub { name } => write_data(&crate::prompt::stubs(&[declared(&name)?], u32::MAX)),
-            // It needs no toolkit to be there.
-            Toolkits::Stats { .. } => {}
+            // They need no toolkit to be there.
+            Toolkits::Stats { .. } | Toolkits::Login { .. } => {}
             Toolkits::Call { name, operation, arguments, .. } => {
                 let failed = |error: ToolError| Failure {
                     code: if error.kind == ErrorKind::Denied { 4 } else { 1 },
@@ -116,6 +130,33 @@ impl Toolkits {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Shows the address to visit, and waits for the browser to come back.
+async fn login(config: &Config, name: &str, scopes: Vec<String>, forget: bool) -> Result<ExitCode, Failure> {
+    let mut servers = more_toolkits::servers(config, &[])?;
+    let settings = more_toolkits::server_settings();
+    let names: Vec<_> = servers.iter().map(|server| server.name.clone()).collect();
+    let Some(server) = servers.iter_mut().find(|server| server.name == name) else {
+        let there = if names.is_empty() {
+            "name its file by `--mcp` or `toolkits.mcp`".to_owned()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        return Err(Failure::usage(format!("there is no MCP server `{name}`")).with_hint(there));
+    };
+    if forget {
+        let forgot = fimble_mcp::logout(server, &settings);
+        note!("{}", if forgot { "forgotten" } else { "there was no login" });
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let fimble_mcp::Endpoint::Url { client, .. } = &mut server.endpoint {
+        client.scopes.extend(scopes);
+    }
+    let told = fimble_mcp::login(server, &settings, |address| note!("visit {address}"));
+    told.await.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
+    note!("logged in to `{name}`");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// One line an operation, the errors by kind at its end.

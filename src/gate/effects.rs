@@ -21,6 +21,7 @@ struct State {
     diverged: Option<String>,
     suspension: Option<Suspension>,
     failures: Vec<ToolError>,
+    questions: u32,
 }
 
 impl Effects {
@@ -69,6 +70,14 @@ impl Effects {
 
     pub(super) fn add_answer(&self, question: &str, answer: &str) {
         self.write(|state| state.answers.push((question.to_owned(), answer.to_owned())));
+    }
+
+    /// The number of a question that a toolkit asks, from 1.
+    pub(super) fn count_question(&self) -> u32 {
+        self.write(|state| {
+            state.questions += 1;
+            state.questions
+        })
     }
 
     pub(super) fn finish(&self) {

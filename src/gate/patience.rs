@@ -123,6 +123,13 @@ impl Patience {
         self.within_grace(async move { attendant.answer(&question, &choices).await }).await
     }
 
+    /// The answer to a question that a toolkit asks in the middle of its call, which cannot be taken up later: the process is
+    /// kept for it. `None` if nobody is there.
+    pub(super) async fn answer_now(&self, question: &str, choices: &[String]) -> Option<String> {
+        let _waiting = self.running.wait(WaitKind::Answer, question);
+        self.attendant.answer(question, choices).await
+    }
+
     /// Returns at that time, if it comes while the process is kept.
     pub(super) async fn wait_until(&self, at: Timestamp) -> Result<(), End> {
         let left = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();

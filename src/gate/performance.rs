@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fimble_toolkit::SessionContext;
+use fimble_toolkit::{Answers, Person, SessionContext};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -91,6 +91,7 @@ impl Performance<'_, '_> {
             trace: self.order.trace.clone(),
             tenant: session.record().tenant.clone(),
             user: session.record().user.clone(),
+            ..SessionContext::default()
         };
         let killed = cancel.child_token();
         let goal = gate.secrets().mask(&self.order.goal);
@@ -115,6 +116,8 @@ impl Performance<'_, '_> {
             longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
             begun: Default::default(),
         });
+        // What a toolkit asks in the middle of a call is asked like the program's own questions.
+        let context = SessionContext { person: Person::new(Arc::clone(&system) as Arc<dyn Answers>), ..context };
         let host = Arc::new(RoundGate {
             gate: Arc::clone(gate),
             journal: session.journal(round.number),

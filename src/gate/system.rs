@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fimble_toolkit::{Call, Declaration, ToolError, Toolkit, toolkit};
+use async_trait::async_trait;
+use fimble_toolkit::{Answers, Call, Declaration, ToolError, Toolkit, toolkit};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -250,5 +251,22 @@ impl System {
         }
         self.effects.finish();
         Ok(())
+    }
+}
+
+/// The user, for whoever asks on the program's behalf.
+#[async_trait]
+impl Answers for System {
+    async fn answer(&self, question: &str, choices: &[String]) -> Option<String> {
+        let question = self.secrets.mask(question);
+        let number = self.effects.count_question();
+        self.teller.emit(EventKind::Custom(Custom::Question {
+            id: format!("{}-question-{number}", self.teller.round()),
+            text: question.clone(),
+            choices: choices.to_vec(),
+        }));
+        let answer = self.patience.as_ref()?.answer_now(&question, choices).await?;
+        self.effects.add_answer(&question, &answer);
+        Some(answer)
     }
 }

@@ -240,3 +240,37 @@ fn the_shipped_toolkits_can_be_registered_and_bound() {
          (hint: write 5 without quotes)"
     );
 }
+
+/// A toolkit whose operations change.
+struct Growing(std::sync::Mutex<Vec<&'static str>>);
+
+#[async_trait]
+impl Toolkit for Growing {
+    fn declaration(&self) -> Declaration {
+        declaration("growing_toolkit", &self.0.lock().unwrap())
+    }
+
+    fn revision(&self) -> u64 {
+        self.0.lock().unwrap().len() as u64
+    }
+
+    async fn call(&self, _: Call) -> Result<Value, ToolError> {
+        Ok(Value::Null)
+    }
+}
+
+#[test]
+fn a_toolkit_that_changed_is_read_again_by_itself() {
+    let registry = Registry::new();
+    let growing = Arc::new(Growing(vec!["one"].into()));
+    registry.register(Arc::clone(&growing) as Arc<dyn Toolkit>).unwrap();
+    registry.set_enabled("growing_toolkit", true);
+    assert!(registry.find("growing_toolkit", "two").is_err());
+    growing.0.lock().unwrap().push("two");
+    assert!(registry.find("growing_toolkit", "two").is_ok());
+    growing.0.lock().unwrap().push("three");
+    assert_eq!(registry.declarations(), [declaration("growing_toolkit", &["one", "two", "three"])]);
+    // What cannot be used is passed over.
+    growing.0.lock().unwrap().push("no name");
+    assert_eq!(registry.declarations(), [declaration("growing_toolkit", &["one", "two", "three"])]);
+}

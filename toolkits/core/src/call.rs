@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::ToolError;
+use crate::{Person, ToolError};
 
 /// One call, with its arguments bound to parameter names.
 #[derive(Debug, Clone)]
@@ -48,4 +48,7 @@ pub struct SessionContext {
     pub tenant: String,
     /// The user.
     pub user: String,
+    /// Who answers if the system behind a toolkit asks something in the middle of a call. Default nobody.
+    #[serde(skip)]
+    pub person: Person,
 }

@@ -8,6 +8,7 @@ mod call;
 mod declaration;
 mod error;
 mod name;
+mod person;
 mod schema;
 mod signature;
 
@@ -16,6 +17,7 @@ pub use call::{Call, SessionContext};
 pub use declaration::{Declaration, Operation, Parameter, Risk};
 pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};
+pub use person::{Answers, Person};
 pub use signature::{annotation, classes, literal, parameter_text, signature};
 
 use async_trait::async_trait;
@@ -24,7 +26,8 @@ use serde_json::Value;
 /// One system that programs can act on: a Python class in the program, its operations the methods.
 ///
 /// The contract:
-/// - [`declaration`](Toolkit::declaration) is cheap and, between change notices, returns the same value.
+/// - [`declaration`](Toolkit::declaration) is cheap and, while [`revision`](Toolkit::revision) is the same, returns the
+///   same value.
 /// - [`call`](Toolkit::call) gets arguments that are already bound to parameter names and checked for presence. It may
 ///   run concurrently with itself. Dropping its future cancels the call; a toolkit that started something outside the
 ///   process stops it then.
@@ -33,6 +36,12 @@ use serde_json::Value;
 pub trait Toolkit: Send + Sync {
     /// The name, the description and the operations.
     fn declaration(&self) -> Declaration;
+
+    /// A number that changes when the declaration does; the name in it never changes. It is asked often, so it only
+    /// looks. Default 0: the declaration stays as it is.
+    fn revision(&self) -> u64 {
+        0
+    }
 
     /// Runs one operation and returns its result as JSON.
     async fn call(&self, call: Call) -> Result<Value, ToolError>;

@@ -1,27 +1,118 @@
-//! The file that names servers: the `mcpServers` JSON that other MCP hosts read too. It starts nothing.
+//! One server's settings, as other MCP hosts write them too. It reads no file and starts nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use serde::Deserialize;
-use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::Error;
+use crate::name::python_name;
+use crate::variables::Variables;
 
-/// One server of the file.
+/// One server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its key in the file. The toolkit is named after it.
+    /// Its key in the file.
     pub name: String,
+    /// The name that programs call it by, if it is not the one that is made of `name`. A Python name.
+    pub toolkit: Option<String>,
     /// Where it is.
     pub endpoint: Endpoint,
     /// True if it must not be started. Default false.
     pub disabled: bool,
+    /// How long a call may take after its start or its last sign of progress; [`Limits::call`](crate::Limits) if
+    /// `None`.
+    pub timeout: Option<Duration>,
+    /// The tools that are used, by the server's own names or patterns such as `get_*`; all if empty.
+    pub include: Vec<String>,
+    /// The tools that are left out, in the same form; it wins over `include`.
+    pub exclude: Vec<String>,
 }
 
-/// Where a server is. Its `Debug` form hides what may be secret: the values of `env` and `headers`.
+impl Server {
+    /// A server with default settings.
+    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Self {
+        Self {
+            name: name.into(),
+            toolkit: None,
+            endpoint,
+            disabled: false,
+            timeout: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+        }
+    }
+
+    /// The name that programs call it by.
+    pub fn toolkit_name(&self) -> String {
+        let made = || format!("{}_toolkit", python_name(&self.name, "mcp").trim_end_matches('_'));
+        self.toolkit.clone().unwrap_or_else(made)
+    }
+
+    /// What of its settings no output should show: values of headers, and of variables that are named like keys.
+    pub fn secrets(&self) -> Vec<String> {
+        let Ok(server) = self.with_variables(&Variables::of_process()) else { return Vec::new() };
+        let ends = ["KEY", "TOKEN", "PASSWORD", "SECRET", "AUTHORIZATION", "COOKIE"];
+        let is_key = |name: &str| ends.iter().any(|end| name.to_uppercase().ends_with(end));
+        match server.endpoint {
+            Endpoint::Command { env, .. } => {
+                env.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value).collect()
+            }
+            Endpoint::Url { headers, client, .. } => {
+                let bare = |value: String| value.rsplit(' ').next().unwrap_or_default().to_owned();
+                let keys = headers.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| bare(value));
+                keys.chain(client.secret).collect()
+            }
+        }
+    }
+
+    /// The server with the variables in its endpoint put in place.
+    ///
+    /// # Errors
+    /// A variable that is not set and has no default.
+    pub(crate) fn with_variables(&self, variables: &Variables) -> Result<Self, Error> {
+        let put = |text: &str| {
+            let missing = |variable| Error::Variable { server: self.name.clone(), variable };
+            variables.put_into(text).map_err(missing)
+        };
+        let put_all = |map: &BTreeMap<String, String>| -> Result<BTreeMap<String, String>, Error> {
+            map.iter().map(|(key, value)| Ok((key.clone(), put(value)?))).collect()
+        };
+        let endpoint = match &self.endpoint {
+            Endpoint::Command { command, args, env, cwd } => Endpoint::Command {
+                command: put(command)?,
+                args: args.iter().map(|argument| put(argument)).collect::<Result<_, _>>()?,
+                env: put_all(env)?,
+                cwd: match cwd.as_ref().map(|cwd| cwd.to_str().ok_or(cwd)) {
+                    Some(Ok(text)) => Some(PathBuf::from(put(text)?)),
+                    Some(Err(path)) => Some(path.clone()),
+                    None => None,
+                },
+            },
+            Endpoint::Url { url, headers, transport, client } => Endpoint::Url {
+                url: put(url)?,
+                headers: put_all(headers)?,
+                transport: *transport,
+                client: Client {
+                    id: client.id.as_deref().map(put).transpose()?,
+                    secret: client.secret.as_deref().map(put).transpose()?,
+                    ..client.clone()
+                },
+            },
+        };
+        Ok(Self { endpoint, ..self.clone() })
+    }
+
+    /// True if the tool is one of those that are used.
+    pub(crate) fn uses(&self, tool: &str) -> bool {
+        let named = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, tool));
+        (self.include.is_empty() || named(&self.include)) && !named(&self.exclude)
+    }
+}
+
+/// Where a server is. Its `Debug` form hides what may be secret: the values of `env` and `headers`, and a client's secret.
+///
+/// Its texts may hold `${NAME}`, `${env:NAME}` and `${NAME:-default}`, which stand for variables of our environment.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// A program of this machine, spoken to by its standard input and output.
@@ -35,13 +126,48 @@ pub enum Endpoint {
         /// Its working folder; in the file, relative to the file's folder. Default: ours.
         cwd: Option<PathBuf>,
     },
-    /// A server that is reached by Streamable HTTP.
+    /// A server that is reached by HTTP.
     Url {
         /// The address.
         url: String,
         /// Headers of every request, e.g. `Authorization`.
         headers: BTreeMap<String, String>,
+        /// How HTTP is used.
+        transport: Transport,
+        /// Who we are where the server wants a login.
+        client: Client,
     },
+}
+
+/// The two ways in which MCP uses HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Streamable HTTP, and the one of 2024 where that fails.
+    #[default]
+    Either,
+    /// Streamable HTTP.
+    Streamable,
+    /// HTTP with server-sent events, the transport of 2024.
+    Sse,
+}
+
+/// Our identity at a server's authorization server. By default we register ourselves there.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Client {
+    /// An id that was registered by hand.
+    pub id: Option<String>,
+    /// The secret that belongs to it, if there is one.
+    pub secret: Option<String>,
+    /// An `https` address of a document that describes us; taken where the authorization server knows such documents.
+    pub metadata_url: Option<String>,
+    /// What is asked for. Default: what the server names.
+    pub scopes: Vec<String>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Client").field("id", &self.id).field("scopes", &self.scopes).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Endpoint {
@@ -54,148 +180,49 @@ impl fmt::Debug for Endpoint {
                 .field("env", &env.keys())
                 .field("cwd", cwd)
                 .finish(),
-            Self::Url { url, headers } => {
-                formatter.debug_struct("Url").field("url", url).field("headers", &headers.keys()).finish()
-            }
+            Self::Url { url, headers, transport, client } => formatter
+                .debug_struct("Url")
+                .field("url", url)
+                .field("headers", &headers.keys())
+                .field("transport", transport)
+                .field("client", client)
+                .finish(),
         }
     }
 }
 
-/// Reads the servers of a file, the disabled ones too, in their order there.
-///
-/// # Errors
-/// The file cannot be read; or it is no JSON, has a key that is not known or twice, or a server without `command` and
-/// `url`: the error names the line and the key.
-pub fn read(path: &Path) -> Result<Vec<Server>, Error> {
-    let text = fs::read_to_string(path).map_err(|problem| Error::Read { path: path.to_owned(), problem })?;
-    let file: File = serde_json::from_str(&text).map_err(|error| {
-        let text = error.to_string();
-        // The line has its own place in the message.
-        let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();
-        Error::Configuration { path: path.to_owned(), line: error.line().max(1), problem }
-    })?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    Ok(file.servers.into_iter().map(|(name, entry)| entry.server(name, folder)).collect())
-}
-
-struct File {
-    servers: Vec<(String, Entry)>,
-}
-
-/// The other keys of the file are some other program's.
-impl<'de> Deserialize<'de> for File {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
-            type Value = File;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object with `mcpServers`")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
-                let mut servers = None;
-                while let Some(key) = map.next_key::<String>()? {
-                    if key == "mcpServers" {
-                        if servers.replace(map.next_value::<Servers>()?.0).is_some() {
-                            return Err(A::Error::custom("the key `mcpServers` is there twice"));
-                        }
-                    } else if key.to_lowercase().contains("server") {
-                        return Err(A::Error::custom(format!("unknown key `{key}`, expected `mcpServers`")));
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                }
-                servers.map(|servers| File { servers }).ok_or_else(|| A::Error::custom("there is no key `mcpServers`"))
-            }
+/// True if `name` is the pattern, in which each `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
         }
-        deserializer.deserialize_map(Keys)
     }
+    rest.ends_with(last)
 }
 
-struct Servers(Vec<(String, Entry)>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// In the order of the file, where a map would sort them and keep only the last of two that have one name.
-impl<'de> Deserialize<'de> for Servers {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Servers;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object of servers by name")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Servers, A::Error> {
-                let mut servers: Vec<(String, Entry)> = Vec::new();
-                while let Some(name) = map.next_key::<String>()? {
-                    if servers.iter().any(|(earlier, _)| *earlier == name) {
-                        return Err(A::Error::custom(format!("the server `{name}` is there twice")));
-                    }
-                    let entry: Entry = map.next_value()?;
-                    entry.check().map_err(|problem| A::Error::custom(format!("the server `{name}` {problem}")))?;
-                    servers.push((name, entry));
-                }
-                Ok(Servers(servers))
-            }
+    #[test]
+    fn patterns_choose_tools() {
+        for (pattern, name, expected) in [
+            ("get", "get", true),
+            ("get", "get_all", false),
+            ("get*", "get_all", true),
+            ("*", "", true),
+            ("*_all", "get_all", true),
+            ("a*b*c", "a1b2c", true),
+            ("a*b*c", "a1c2b", false),
+            ("ab*bc", "abc", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
-        deserializer.deserialize_map(Entries)
-    }
-}
-
-/// One server as it is written. What other hosts know and we do not need is let through; anything else is a typo.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Entry {
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    cwd: Option<PathBuf>,
-    #[serde(default)]
-    disabled: bool,
-    url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    #[serde(rename = "type", alias = "transport")]
-    kind: Option<String>,
-    #[serde(default, rename = "autoApprove", alias = "alwaysAllow", deserialize_with = "ignored")]
-    _approve: (),
-    #[serde(default, rename = "description", deserialize_with = "ignored")]
-    _description: (),
-    #[serde(default, rename = "timeout", deserialize_with = "ignored")]
-    _timeout: (),
-}
-
-fn ignored<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    IgnoredAny::deserialize(deserializer).map(drop)
-}
-
-impl Entry {
-    fn check(&self) -> Result<(), String> {
-        match (&self.command, &self.url) {
-            (None, None) => return Err("has neither `command` nor `url`".to_owned()),
-            (Some(_), Some(_)) => return Err("has both `command` and `url`".to_owned()),
-            (Some(command), None) if command.trim().is_empty() => return Err("has an empty `command`".to_owned()),
-            (None, Some(url)) if !url.starts_with("http://") && !url.starts_with("https://") => {
-                return Err("has a `url` that is neither http:// nor https://".to_owned());
-            }
-            (None, Some(_)) if self.kind.as_deref() == Some("sse") => {
-                return Err("has the `type` \"sse\", the transport of 2024; only Streamable HTTP is spoken".to_owned());
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn server(self, name: String, folder: &Path) -> Server {
-        let endpoint = match (self.command, self.url) {
-            (Some(command), _) => {
-                Endpoint::Command { command, args: self.args, env: self.env, cwd: self.cwd.map(|cwd| folder.join(cwd)) }
-            }
-            (None, url) => Endpoint::Url { url: url.unwrap_or_default(), headers: self.headers },
-        };
-        Server { name, endpoint, disabled: self.disabled }
     }
 }

@@ -1,45 +1,39 @@
 //! A conversation with one server: started, agreed upon, asked for its tools, and called. It does not know Python names.
 
-use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Once;
+use std::sync::Arc;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
-use http::{HeaderName, HeaderValue};
+use fimble_toolkit::SessionContext;
+use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientConfig, ClientRequest, ErrorCode,
-    Implementation, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode, Implementation,
+    InputResponses, ListToolsRequest, PaginatedRequestParams, RequestId, ServerResult,
 };
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RunningService,
-    ServiceError,
-};
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::{RoleClient, model::ClientCapabilities};
+use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
 use serde_json::{Map, Value};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
+use crate::calls::{Calls, Place};
+use crate::changes::Changes;
+use crate::client::Client;
+use crate::opening::{Login, Way, innermost};
 use crate::process::Process;
-use crate::wire::Pipes;
-use crate::{Endpoint, Error, Limits, Server};
+use crate::{Error, Limits, Server, question};
 
 /// A server that answered the handshake. Dropping it kills the server's process.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, ClientConfig>,
-    process: Option<Process>,
+    pub(crate) service: RunningService<RoleClient, Client>,
+    pub(crate) process: Option<Process>,
+    pub(crate) calls: Arc<Calls>,
+    pub(crate) changes: watch::Receiver<u64>,
     /// How it was reached, to do the same next time.
-    pub(crate) era: Era,
-}
-
-/// The two ways of the protocol to begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
-    /// Every request says for itself what it needs (2026-07-28).
-    Modern,
-    /// A handshake first (2025-11-25 and before).
-    Legacy,
+    pub(crate) way: Way,
+    /// How long its process took to start, and the agreement after that.
+    pub(crate) took: (Duration, Duration),
 }
 
 /// Why a call has no result.
@@ -53,31 +47,47 @@ pub(crate) enum CallFailure {
     },
     /// The server is gone, or cannot be reached.
     Closed(String),
+    /// The server wants the user to log in.
+    Login(Login),
+    /// There was neither an answer nor progress for so long.
+    Late(Duration),
+}
+
+/// Why there is no list of tools.
+pub(crate) enum NoList {
+    /// The server wants the user to log in.
+    Login(Login),
+    /// What it did instead.
+    Problem(String),
+}
+
+impl NoList {
+    fn from(error: ServiceError, limits: &Limits) -> Self {
+        let problem = match &error {
+            ServiceError::TransportSend(error) => match Login::wanted(error.error.as_ref()) {
+                Some(login) => return Self::Login(login),
+                None => innermost(error.error.as_ref()),
+            },
+            other => other.to_string(),
+        };
+        Self::Problem(format!("did not list its tools: {}", limits.text(&problem)))
+    }
+
+    pub(crate) fn error(self, server: &Server) -> Error {
+        match self {
+            Self::Login(login) => login.error(&server.name),
+            Self::Problem(problem) => Error::of(server, problem, String::new()),
+        }
+    }
+}
+
+/// A result, and what the server asked the person for it in vain.
+pub(crate) struct Answer {
+    pub(crate) result: Value,
+    pub(crate) unanswered: Vec<String>,
 }
 
 impl Connection {
-    /// Reaches the server. `era` is what is known of it from before.
-    ///
-    /// It is asked in the modern way, which falls back to the handshake where the server says that it does not know it.
-    /// Some servers end at a question that they do not know: they are started again, with the handshake.
-    pub(crate) async fn open(server: &Server, limits: &Limits, era: Option<Era>) -> Result<Self, Error> {
-        if era == Some(Era::Legacy) {
-            return attempt(server, limits, ClientLifecycleMode::Initialize).await.map_err(|failure| failure.error);
-        }
-        let versions = vec![ProtocolVersion::V_2026_07_28];
-        let modern = ClientLifecycleMode::Auto {
-            preferred_versions: versions,
-            legacy_version: Some(ProtocolVersion::V_2025_11_25),
-        };
-        match attempt(server, limits, modern).await {
-            Err(failure) if failure.again => {
-                tracing::debug!(server = server.name, error = %failure.error, "once more, with the handshake");
-                attempt(server, limits, ClientLifecycleMode::Initialize).await.map_err(|failure| failure.error)
-            }
-            result => result.map_err(|failure| failure.error),
-        }
-    }
-
     /// What the server says of itself: how it is used, or its name.
     pub(crate) fn about(&self) -> Option<String> {
         let info = self.service.peer_info()?;
@@ -85,25 +95,33 @@ impl Connection {
         info.instructions.clone().or_else(|| info.server_info.as_ref().and_then(title))
     }
 
+    /// The version of the protocol, and the server's own name and version, to be shown.
+    pub(crate) fn version(&self, limits: &Limits) -> String {
+        let Some(info) = self.service.peer_info() else { return "nothing agreed".to_owned() };
+        let itself = info.server_info.as_ref().map(|itself| format!(", {} {}", itself.name, itself.version));
+        let text = format!("{}{}", info.protocol_version, itself.unwrap_or_default());
+        Limits { text_characters: SHOWN_CHARACTERS, ..*limits }.text(&text)
+    }
+
     /// The tools as the server describes them, within the limits on pages, tools and time.
-    pub(crate) async fn tools(&self, server: &Server, limits: &Limits) -> Result<Vec<Value>, String> {
+    pub(crate) async fn tools(&self, server: &Server, limits: &Limits) -> Result<Vec<Value>, NoList> {
         let deadline = Instant::now() + limits.list;
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..limits.pages {
             let parameters = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(parameters));
-            let mut page = match timeout_at(deadline, request_raw(self.service.peer(), request)).await {
+            let mut page = match timeout_at(deadline, request_raw(self.service.peer(), request, None)).await {
                 Ok(Ok(page)) => page,
                 // A server without tools need not know the question.
                 Ok(Err(ServiceError::McpError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                     return Ok(tools);
                 }
-                Ok(Err(error)) => return Err(format!("did not list its tools: {error}")),
-                Err(_) => return Err(format!("did not list its tools within {:?}", limits.list)),
+                Ok(Err(error)) => return Err(NoList::from(error, limits)),
+                Err(_) => return Err(NoList::Problem(format!("did not list its tools within {:?}", limits.list))),
             };
             let Some(Value::Array(listed)) = page.get_mut("tools").map(Value::take) else {
-                return Err("listed its tools as something that is no list".to_owned());
+                return Err(NoList::Problem("listed its tools as something that is no list".to_owned()));
             };
             tools.extend(listed);
             let next = page.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());
@@ -121,16 +139,63 @@ impl Connection {
         Ok(tools)
     }
 
+    /// The notices that the list of tools changed, from the start on.
+    pub(crate) fn changes(&self) -> Changes {
+        Changes::new(self.changes.clone(), self.service.peer().clone())
+    }
+
     /// Calls a tool. Dropping the future tells the server to stop.
-    pub(crate) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<Value, CallFailure> {
-        let parameters = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    pub(crate) async fn call(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+        context: &SessionContext,
+        limits: &Limits,
+    ) -> Result<Answer, CallFailure> {
+        let place = self.calls.enter(context, limits);
+        let mut parameters = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        loop {
+            let result = self.exchange(parameters.clone(), &place).await?;
+            if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+                return Ok(Answer { result, unanswered: place.waiting.unanswered() });
+            }
+            // The newer protocol asks by an answer, and wants the same call again with what it asked for.
+            let mut responses = InputResponses::new();
+            for (key, request) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
+                let parameters = request.get("params").unwrap_or(&Value::Null);
+                if request.get("method").and_then(Value::as_str) == Some("elicitation/create") {
+                    responses.insert(key.clone(), question::put(server, parameters, &place.waiting, limits).await);
+                }
+            }
+            let declined = !place.waiting.unanswered().is_empty();
+            if responses.is_empty() || declined {
+                let mut unanswered = place.waiting.unanswered();
+                if unanswered.is_empty() {
+                    unanswered.push("it asks for what a program cannot give".to_owned());
+                }
+                return Ok(Answer { result: Value::Object(Map::new()), unanswered });
+            }
+            parameters.input_responses = Some(responses);
+            parameters.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
+        }
+    }
+
+    async fn exchange(&self, parameters: CallToolRequestParams, place: &Place<'_>) -> Result<Value, CallFailure> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters));
-        request_raw(self.service.peer(), request).await.map_err(|error| match error {
+        let result = tokio::select! {
+            result = request_raw(self.service.peer(), request, Some(place)) => result,
+            given = place.waiting.overdue() => return Err(CallFailure::Late(given)),
+        };
+        result.map_err(|error| match error {
             ServiceError::McpError(error) => {
                 CallFailure::Refused { code: error.code, message: error.message.into_owned() }
             }
             ServiceError::TransportClosed => CallFailure::Closed("the connection ended".to_owned()),
-            ServiceError::TransportSend(error) => CallFailure::Closed(innermost(error.error.as_ref())),
+            ServiceError::TransportSend(error) => match Login::wanted(error.error.as_ref()) {
+                Some(login) => CallFailure::Login(login),
+                None => CallFailure::Closed(innermost(error.error.as_ref())),
+            },
             other => CallFailure::Refused { code: ErrorCode::INTERNAL_ERROR, message: other.to_string() },
         })
     }
@@ -141,7 +206,11 @@ impl Connection {
     }
 
     /// The error for what the server did, with the end of what it wrote. The server is ended.
-    pub(crate) async fn fail(self, server: &Server, problem: String) -> Error {
+    pub(crate) async fn fail(self, server: &Server, problem: NoList) -> Error {
+        let problem = match problem {
+            NoList::Login(login) => return login.error(&server.name),
+            NoList::Problem(problem) => problem,
+        };
         drop(self.service);
         let stderr = match self.process {
             Some(process) => process.end().await.1,
@@ -159,109 +228,20 @@ impl Connection {
     }
 }
 
-/// One attempt's failure, and whether another way to begin might help.
-struct Failure {
-    error: Error,
-    again: bool,
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self { error, again: false }
-    }
-}
-
-async fn attempt(server: &Server, limits: &Limits, mode: ClientLifecycleMode) -> Result<Connection, Failure> {
-    let client = ClientConfig::new(ClientCapabilities::default(), Implementation::new("fimble", VERSION))
-        .with_protocol_version(ProtocolVersion::V_2025_11_25);
-    let (served, process) = match &server.endpoint {
-        Endpoint::Command { command, args, env, cwd } => {
-            let (process, stdin, stdout) = Process::spawn(command, args, env, cwd.as_deref())
-                .map_err(|problem| Error::Start { server: server.name.clone(), command: command.clone(), problem })?;
-            let pipes = Pipes::new(stdin, stdout, process.gone(), limits.message_bytes);
-            (timeout(limits.start, client.serve_with_lifecycle(pipes, mode)).await, Some(process))
-        }
-        Endpoint::Url { url, headers } => {
-            let transport = http_transport(server, url, headers, limits)?;
-            (timeout(limits.start, client.serve_with_lifecycle(transport, mode)).await, None)
-        }
-    };
-    let (problem, again) = match served {
-        Ok(Ok(service)) => {
-            let legacy = service.peer_info().is_none_or(|info| info.protocol_version.has_initialize());
-            return Ok(Connection { service, process, era: if legacy { Era::Legacy } else { Era::Modern } });
-        }
-        Ok(Err(error)) => (describe(&error), true),
-        // The handshake was part of what took too long.
-        Err(_) => (format!("did not answer within {:?}", limits.start), false),
-    };
-    let (status, stderr) = match process {
-        Some(process) => process.end().await,
-        None => (None, String::new()),
-    };
-    let problem = match status {
-        Some(status) => format!("ended with {status} before it answered"),
-        None => problem,
-    };
-    Err(Failure { error: Error::of(server, problem, stderr), again })
-}
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-fn describe(error: &ClientInitializeError) -> String {
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => "closed the connection before it answered".to_owned(),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe(fallback),
-        ClientInitializeError::TransportError { error, .. } => {
-            format!("cannot be reached: {}", innermost(error.error.as_ref()))
-        }
-        other => format!("does not speak the protocol: {other}"),
-    }
-}
-
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
-}
-
-fn http_transport(
-    server: &Server,
-    url: &str,
-    headers: &BTreeMap<String, String>,
-    limits: &Limits,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
-        // Another part of the program may have chosen already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let refused = |problem: String| Error::of(server, problem, String::new());
-    let mut custom = HashMap::new();
-    for (name, value) in headers {
-        let (Ok(key), Ok(value)) = (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str())) else {
-            return Err(refused(format!("has a header `{name}` that cannot be sent")));
-        };
-        custom.insert(key, value);
-    }
-    let client = reqwest::Client::builder()
-        .connect_timeout(limits.start)
-        // A connection that a server closed while it was idle would fail the next call.
-        .pool_max_idle_per_host(0)
-        .build()
-        .map_err(|error| refused(format!("cannot be reached: {error}")))?;
-    let config = StreamableHttpClientTransportConfig::with_uri(url)
-        .custom_headers(custom)
-        .max_sse_event_size(limits.message_bytes);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
-}
+/// Characters of what a server calls itself that are shown.
+const SHOWN_CHARACTERS: usize = 200;
 
 /// Sends a request and gives its answer as JSON. Dropping the future tells the server that nobody waits.
-async fn request_raw(peer: &Peer<RoleClient>, request: ClientRequest) -> Result<Value, ServiceError> {
+async fn request_raw(
+    peer: &Peer<RoleClient>,
+    request: ClientRequest,
+    place: Option<&Place<'_>>,
+) -> Result<Value, ServiceError> {
     let mut handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
     let mut abandoned = Abandoned { peer, id: Some(handle.id.clone()) };
+    if let Some(place) = place {
+        place.waiting.known_as(handle.progress_token.clone());
+    }
     let answer = (&mut handle.rx).await;
     abandoned.id = None;
     match answer.map_err(|_| ServiceError::TransportClosed)?? {

@@ -28,6 +28,25 @@ pub enum Error {
     /// The server is switched off in its file.
     #[error("the MCP server `{0}` is disabled")]
     Disabled(String),
+    /// Its settings name a variable of the environment that is not there.
+    #[error("the MCP server `{server}` needs the environment variable `{variable}`, which is not set")]
+    Variable {
+        /// The server.
+        server: String,
+        /// The variable.
+        variable: String,
+    },
+    /// The server wants to know who the user is.
+    #[error("the MCP server `{0}` wants you to log in")]
+    Login(String),
+    /// The login does not allow enough.
+    #[error("the MCP server `{server}` wants a login that allows `{scope}`")]
+    Scope {
+        /// The server.
+        server: String,
+        /// What it wants to be allowed.
+        scope: String,
+    },
     /// The server's program could not be started.
     #[error("the MCP server `{server}` did not start: `{command}`: {problem}")]
     Start {
@@ -76,6 +95,9 @@ impl Error {
                 "a server has `command`, `args`, `env` and `cwd`, or `url` and `headers`; and may have `disabled`"
             }
             Self::Disabled(_) => "remove its `\"disabled\": true`",
+            Self::Variable { .. } => "set it, or write `${NAME:-default}`",
+            Self::Login(_) => "run `fimble toolkits login NAME`, or give it a token in `headers`",
+            Self::Scope { .. } => "run `fimble toolkits login NAME --scope SCOPE`",
             Self::Start { .. } => "install the program, or write its whole path as `command`; `cwd` must be a folder",
             Self::Remote { .. } => {
                 "look whether the server runs at that `url`, speaks Streamable HTTP there, and takes the `headers`"

@@ -1,15 +1,20 @@
 //! What a tool answered, read as the value that a program gets or as the error that it reads.
 
 use fimble_toolkit::{ErrorKind, ToolError};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::Limits;
+use crate::content::{self, text};
+use crate::{Limits, size::json_bytes};
 
-/// The value of an answer: its structured content, else its texts, else its contents as the server sent them.
+/// The value of an answer: its structured content, else its texts, else its contents as records.
 ///
 /// Several texts are one, with line breaks; if that is a JSON object or list, it is read. Texts that merely look like a
 /// number or a word of JSON stay texts.
 pub(crate) fn value(mut answer: Value, tool: &str, wrapped: bool, limits: &Limits) -> Result<Value, ToolError> {
+    if !answer.is_object() {
+        return Err(ToolError::failed(format!("{tool} answered with what is no result of a tool"))
+            .with_hint("look whether it took effect, or use another operation"));
+    }
     let contents = match answer.get_mut("content").map(Value::take) {
         Some(Value::Array(contents)) => contents,
         _ => Vec::new(),
@@ -17,11 +22,9 @@ pub(crate) fn value(mut answer: Value, tool: &str, wrapped: bool, limits: &Limit
     if answer.get("isError").and_then(Value::as_bool) == Some(true) {
         return Err(failure(tool, &contents, limits));
     }
-    if answer.get("resultType").and_then(Value::as_str) == Some("input_required") {
-        let message = format!("{tool} asks its caller for more input, which a program cannot give");
-        return Err(
-            ToolError::failed(message).with_hint("give everything it needs as arguments, or use another operation")
-        );
+    if answer.get("resultType").and_then(Value::as_str) == Some("task") {
+        return Err(ToolError::failed(format!("{tool} goes on behind its answer as a task, which cannot be followed"))
+            .with_hint("look later whether it took effect, by another operation"));
     }
     let value = match answer.get_mut("structuredContent").map(Value::take) {
         Some(Value::Object(mut fields)) if wrapped && fields.contains_key("result") => {
@@ -30,7 +33,7 @@ pub(crate) fn value(mut answer: Value, tool: &str, wrapped: bool, limits: &Limit
         Some(structured) if !structured.is_null() => structured,
         _ => unstructured(contents),
     };
-    let size = size(&value);
+    let size = json_bytes(&value);
     if size > limits.result_bytes {
         let message = format!("the result of {tool} has {size} bytes of JSON, more than {}", limits.result_bytes);
         return Err(ToolError::failed(message).with_hint("ask for less, e.g. by a filter, a limit or page by page"));
@@ -40,14 +43,19 @@ pub(crate) fn value(mut answer: Value, tool: &str, wrapped: bool, limits: &Limit
 
 /// The answer that says of itself that it is an error.
 fn failure(tool: &str, contents: &[Value], limits: &Limits) -> ToolError {
-    let texts: Vec<&str> = contents.iter().filter_map(text).collect();
-    let message = limits.text(&texts.join("\n"));
+    let message = texts(contents, limits);
     let message = message.trim_end_matches('.');
     ToolError::failed(if message.is_empty() {
         format!("{tool} failed and does not say why")
     } else {
         message.to_owned()
     })
+}
+
+/// The texts of an answer, cut.
+pub(crate) fn texts(contents: &[Value], limits: &Limits) -> String {
+    let texts: Vec<&str> = contents.iter().filter_map(text).collect();
+    limits.text(&texts.join("\n"))
 }
 
 /// An error of the protocol: many servers report a tool's failure this way.
@@ -67,7 +75,7 @@ const METHOD_NOT_FOUND: i32 = -32_601;
 fn unstructured(contents: Vec<Value>) -> Value {
     let texts: Vec<&str> = contents.iter().filter_map(text).collect();
     if texts.len() < contents.len() {
-        return Value::Array(contents.into_iter().map(without_hints).collect());
+        return Value::Array(contents.into_iter().map(content::record).collect());
     }
     if texts.is_empty() {
         return Value::Null;
@@ -79,35 +87,4 @@ fn unstructured(contents: Vec<Value>) -> Value {
         return value;
     }
     Value::String(text)
-}
-
-fn text(content: &Value) -> Option<&str> {
-    (content.get("type").and_then(Value::as_str) == Some("text")).then(|| content.get("text"))??.as_str()
-}
-
-/// An image, a resource or the like, without what is meant for a host that shows it.
-fn without_hints(content: Value) -> Value {
-    let Value::Object(fields) = content else { return content };
-    let kept = fields.into_iter().filter(|(key, _)| key != "annotations" && key != "_meta");
-    Value::Object(kept.collect::<Map<_, _>>())
-}
-
-/// Bytes of the value as JSON, counted and not kept.
-fn size(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, value) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX,
-    }
 }

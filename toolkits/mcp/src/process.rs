@@ -1,5 +1,5 @@
-//! A server's process: in a group of its own, killed with all that it started when this is dropped. It does not know
-//! what is said over its pipes.
+//! A server's process: in a group of its own, killed with all that it started when this is dropped, and also when this
+//! program dies in whatever way. It does not know what is said over its pipes.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -51,8 +51,9 @@ impl Process {
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
             return Err(io::Error::other("it has no pipes"));
         };
+        let guard = group.and_then(guard);
         tokio::spawn(keep_tail(stderr, Arc::clone(&process.stderr), open));
-        tokio::spawn(reap(child, group, ended));
+        tokio::spawn(reap(child, group, guard, ended));
         Ok((process, stdin, stdout))
     }
 
@@ -103,10 +104,26 @@ impl Drop for Process {
 }
 
 /// Waits for the process, and kills what it leaves behind: a server whose first process ended is none any more.
-async fn reap(mut child: Child, group: Option<Pid>, ended: watch::Sender<Option<ExitStatus>>) {
+async fn reap(mut child: Child, group: Option<Pid>, guard: Option<Child>, ended: watch::Sender<Option<ExitStatus>>) {
     let status = child.wait().await.ok();
     kill_group(group);
     ended.send_replace(status);
+    // It was killed with the group.
+    if let Some(mut guard) = guard {
+        let _ = guard.wait().await;
+    }
+}
+
+/// A member of the group that kills it when this program is gone. The kernel's own signal for that reaches only one
+/// process, and comes too early: at the end of the thread that started it.
+fn guard(group: Pid) -> Option<Child> {
+    let mut shell = Command::new("/bin/sh");
+    // Its input ends when this program does, and no earlier: nothing is ever written to it.
+    shell.args(["-c", "read -r nothing; kill -KILL 0"]).env_clear().stdin(Stdio::piped());
+    shell.stdout(Stdio::null()).stderr(Stdio::null()).process_group(group.as_raw_nonzero().get()).kill_on_drop(true);
+    let guard = shell.spawn();
+    // The server may have ended by now, and its group with it.
+    guard.inspect_err(|error| tracing::debug!(%error, "an MCP server has no guard")).ok()
 }
 
 fn kill_group(group: Option<Pid>) {

@@ -1,132 +1,172 @@
-//! One server as a toolkit. It keeps the server running: one that ended is started again at the next call.
+//! One server as a toolkit.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit};
+use fimble_toolkit::{Call, Declaration, ErrorKind, SessionContext, ToolError, Toolkit};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::connection::{CallFailure, Connection, Era};
+use crate::cache::Cache;
+use crate::client::unanswered;
+use crate::connection::CallFailure;
 use crate::error::last_words;
-use crate::name::python_name;
-use crate::tool::{self, Tool};
+use crate::running::{NotRunning, Running};
+use crate::tool::Tool;
+use crate::variables::Variables;
 use crate::wire::TOO_LONG;
-use crate::{Endpoint, Error, Limits, Server, outcome};
+use crate::{Endpoint, Error, Server, Settings, outcome};
 
-/// A server's tools as operations.
+/// A server's tools as operations. Dropping it kills the server.
 pub(crate) struct ServerToolkit {
-    server: Server,
-    limits: Limits,
-    declaration: Declaration,
-    tools: Vec<Tool>,
-    era: Era,
-    /// `None` from the moment that the server is known to be gone until it runs again. Held while it is started.
-    connection: Mutex<Option<Arc<Connection>>>,
+    running: Arc<Running>,
 }
 
 impl ServerToolkit {
-    /// Starts the server and asks for its tools.
-    pub(crate) async fn connect(server: Server, limits: Limits) -> Result<Self, Error> {
+    /// Takes the tools that are remembered; starts the server and asks for them otherwise.
+    pub(crate) async fn connect(server: Server, mut settings: Settings) -> Result<Self, Error> {
         if server.disabled {
             return Err(Error::Disabled(server.name));
         }
-        let connection = Connection::open(&server, &limits, None).await?;
-        let listed = match connection.tools(&server, &limits).await {
-            Ok(listed) => listed,
-            Err(problem) => return Err(connection.fail(&server, problem).await),
-        };
-        let (operations, tools, left_out) = tool::operations(&listed, &limits);
-        for problem in left_out {
-            tracing::warn!(server = server.name, problem, "a tool of an MCP server is left out");
+        let server = server.with_variables(&Variables::of_process())?;
+        if let Some(given) = server.timeout {
+            settings.limits.call = given;
+            settings.limits.call_most = settings.limits.call_most.max(given);
         }
-        let about = connection.about().map(|text| limits.text(&text)).filter(|text| !text.is_empty());
-        let declaration = Declaration {
-            name: format!("{}_toolkit", python_name(&server.name, "mcp").trim_end_matches('_')),
-            description: about.unwrap_or_else(|| format!("Tools of the MCP server `{}`.", server.name)),
-            operations,
-        };
-        let era = connection.era;
-        Ok(Self { server, limits, declaration, tools, era, connection: Mutex::new(Some(Arc::new(connection))) })
-    }
-
-    /// The running server, started again if it ended.
-    async fn running(&self) -> Result<Arc<Connection>, ToolError> {
-        let mut slot = self.connection.lock().await;
-        if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
-            return Ok(Arc::clone(connection));
+        let limits = settings.limits;
+        let cache = Cache::of(settings.cache.as_deref(), &server);
+        let known = cache.read(&limits);
+        let is_known = known.is_some();
+        let running = Arc::new(Running::new(server, settings, cache, known));
+        let toolkit = Self { running: Arc::clone(&running) };
+        if is_known {
+            return Ok(toolkit);
         }
-        // The old one goes first: it may hold a port or a file that the new one needs.
-        *slot = None;
-        tracing::warn!(server = self.server.name, "an MCP server is started again");
-        let opened = Connection::open(&self.server, &self.limits, Some(self.era)).await;
-        let connection = Arc::new(opened.map_err(|error| {
-            ToolError::unavailable(self.limits.text(&error.to_string()))
-                .with_hint("do without it, or tell the user that this server does not start")
-        })?);
-        *slot = Some(Arc::clone(&connection));
-        Ok(connection)
-    }
-
-    /// Forgets a connection that failed, unless another call has put a new one in its place.
-    async fn forget(&self, connection: &Arc<Connection>) {
-        let mut slot = self.connection.lock().await;
-        if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
-            *slot = None;
+        let mut starting = tokio::spawn({
+            let running = Arc::clone(&running);
+            async move { running.list().await }
+        });
+        running.keep(starting.abort_handle());
+        match timeout(limits.patience, &mut starting).await {
+            Ok(Ok(Ok(()))) => Ok(toolkit),
+            Ok(Ok(Err(NotRunning::Failed(error)))) => Err(error),
+            Ok(_) => Err(Error::of(&running.server, "did not start".to_owned(), String::new())),
+            Err(_) => {
+                tracing::warn!(server = running.server.name, "an MCP server takes long to start; nobody waits for it");
+                let told = Arc::clone(&running);
+                let telling = tokio::spawn(async move {
+                    if let Ok(Err(NotRunning::Failed(error))) = starting.await {
+                        tracing::warn!("{error}");
+                        told.tools.fail(&told.server, &limits, &error.to_string());
+                    }
+                });
+                running.keep(telling.abort_handle());
+                Ok(toolkit)
+            }
         }
     }
 
-    async fn call_tool(&self, tool: &Tool, arguments: Map<String, Value>) -> Result<Value, ToolError> {
-        let connection = self.running().await?;
-        let called = format!("{}.{}()", self.declaration.name, tool.operation);
-        match connection.call(&tool.name, arguments).await {
-            Ok(answer) => outcome::value(answer, &called, tool.wrapped, &self.limits),
+    async fn call_tool(
+        &self,
+        called: &str,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+        context: &SessionContext,
+    ) -> Result<Value, ToolError> {
+        let Running { server, settings, .. } = self.running.as_ref();
+        let limits = &settings.limits;
+        let name = &server.name;
+        let connection = self.running.connection().await.map_err(|problem| match problem {
+            NotRunning::Failed(error @ (Error::Login(_) | Error::Scope { .. })) => login(error),
+            NotRunning::Failed(error) => ToolError::unavailable(limits.text(&error.to_string()))
+                .with_hint("do without it, or tell the user that this server does not start"),
+            NotRunning::Resting(rest) => ToolError::unavailable(format!(
+                "the MCP server `{name}` failed and is left alone for {} s",
+                rest.as_secs() + 1
+            ))
+            .with_hint("do without it, or call again after that time"),
+        })?;
+        let answer = connection.call(name, &tool.name, arguments, context, limits).await;
+        if !matches!(answer, Err(CallFailure::Closed(_) | CallFailure::Login(_))) {
+            self.running.did_well();
+        }
+        match answer {
+            Ok(answer) if answer.unanswered.is_empty() => outcome::value(answer.result, called, tool.wrapped, limits),
+            Ok(answer) => {
+                let contents = answer.result.get("content").and_then(Value::as_array).map(Vec::as_slice);
+                let said = outcome::texts(contents.unwrap_or_default(), limits);
+                Err(unanswered(called, &answer.unanswered, &said, limits))
+            }
             Err(CallFailure::Refused { code: TOO_LONG, message }) => {
                 Err(ToolError::failed(format!("{called}: {message}"))
                     .with_hint("ask for less, e.g. by a filter, a limit or page by page"))
             }
-            Err(CallFailure::Refused { code, message }) => {
-                Err(outcome::refusal(&called, code.0, &message, &self.limits))
+            Err(CallFailure::Refused { code, message }) => Err(outcome::refusal(called, code.0, &message, limits)),
+            Err(CallFailure::Late(given)) => {
+                Err(ToolError::new(ErrorKind::Timeout, format!("{called} did not end within {given:?}"))
+                    .with_hint("ask for less, or look first whether it took effect"))
+            }
+            Err(CallFailure::Login(wanted)) => {
+                self.running.forget(&connection).await;
+                Err(login(wanted.error(name)))
             }
             Err(CallFailure::Closed(problem)) => {
-                tracing::debug!(server = self.server.name, problem, "an MCP server is gone");
-                self.forget(&connection).await;
+                tracing::debug!(server = name, problem, "an MCP server is gone");
+                self.running.forget(&connection).await;
                 let stderr = last_words(&connection.last_words().await);
-                let name = &self.server.name;
-                let message = match &self.server.endpoint {
+                let message = match &server.endpoint {
                     Endpoint::Command { .. } => format!("the MCP server `{name}` ended during {called}{stderr}"),
                     Endpoint::Url { .. } => format!("the MCP server `{name}` did not answer {called}: {problem}"),
                 };
-                Err(ToolError::unavailable(self.limits.text(&message))
+                Err(ToolError::unavailable(limits.text(&message))
                     .with_hint("look whether the call took effect, then call again: the server is started again"))
             }
         }
     }
 }
 
+/// What the model can say to the user, who alone can log in.
+fn login(error: Error) -> ToolError {
+    let (message, server, scope) = match error {
+        Error::Scope { server, scope } => {
+            (format!("the MCP server `{server}` wants the user to log in and allow `{scope}`"), server, scope)
+        }
+        Error::Login(server) => (format!("the MCP server `{server}` wants the user to log in"), server, String::new()),
+        other => return ToolError::unavailable(other.to_string()),
+    };
+    // The scope is the server's word, and this is a command that a person may run.
+    let is_plain = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || ":/._-".contains(letter));
+    let scopes = scope.split_whitespace().filter(|word| is_plain(word)).map(|word| format!(" --scope {word}"));
+    let name = if is_plain(&server) { server } else { format!("'{server}'") };
+    let command = format!("fimble toolkits login {name}{}", scopes.collect::<String>());
+    ToolError::new(ErrorKind::Denied, message).with_hint(format!("tell the user to run `{command}`"))
+}
+
+impl Drop for ServerToolkit {
+    fn drop(&mut self) {
+        self.running.stop();
+    }
+}
+
 #[async_trait]
 impl Toolkit for ServerToolkit {
     fn declaration(&self) -> Declaration {
-        self.declaration.clone()
+        self.running.tools.now().declaration.clone()
+    }
+
+    fn revision(&self) -> u64 {
+        self.running.tools.revision()
     }
 
     async fn call(&self, call: Call) -> Result<Value, ToolError> {
-        let Some(tool) = self.tools.iter().find(|tool| tool.operation == call.operation) else {
-            let message = format!("{} has no operation `{}`", self.declaration.name, call.operation);
+        let known = self.running.tools.now();
+        let toolkit = &known.declaration.name;
+        let Some(tool) = known.tools.iter().find(|tool| tool.operation == call.operation) else {
+            let message = format!("{toolkit} has no operation `{}` any more", call.operation);
             return Err(ToolError::new(ErrorKind::UnknownOperation, message));
         };
-        let own = |name: String| {
-            let original =
-                tool.parameters.iter().find(|(python, _)| *python == name).map(|(_, original)| original.clone());
-            original.unwrap_or(name)
-        };
-        let arguments = call.arguments.into_iter().map(|(name, value)| (own(name), value)).collect();
-        timeout(self.limits.call, self.call_tool(tool, arguments)).await.unwrap_or_else(|_| {
-            let message =
-                format!("{}.{}() did not end within {:?}", self.declaration.name, tool.operation, self.limits.call);
-            Err(ToolError::new(ErrorKind::Timeout, message)
-                .with_hint("ask for less, or look first whether it took effect"))
-        })
+        let arguments = tool.arguments(call.arguments);
+        let called = format!("{toolkit}.{}()", tool.operation);
+        self.call_tool(&called, tool, arguments, &call.context).await
     }
 }

@@ -1,60 +1,25 @@
-//! The pipes of a server as messages: one JSON text a line. It does not know what a message means, but for two kinds.
+//! The bytes of a server as messages. It does not know what a message means, but for two kinds, nor how bytes come.
 //!
 //! The answers to `tools/list` and `tools/call` are handed on as the JSON that came: one tool or one kind of content
-//! that the protocol's types do not know must not lose the rest. A line that is too long fails the call that it answers.
+//! that the protocol's types do not know must not lose the rest. A text that is too long fails the call that it answers.
 
 use std::collections::HashSet;
-use std::future::Future;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData, RequestId,
     ServerJsonRpcMessage, ServerResult,
 };
-use rmcp::transport::Transport;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
-
-/// A server's standard input and output. Reading and writing have tasks of their own: a wait that is given up never
-/// leaves half a message behind.
-pub(crate) struct Pipes {
-    outgoing: Option<mpsc::Sender<Vec<u8>>>,
-    incoming: mpsc::Receiver<ServerJsonRpcMessage>,
-    raw: RawAnswers,
-}
 
 /// The requests whose answers are handed on as they came.
-type RawAnswers = Arc<Mutex<HashSet<RequestId>>>;
+#[derive(Clone, Default)]
+pub(crate) struct RawAnswers(Arc<Mutex<HashSet<RequestId>>>);
 
-impl Pipes {
-    /// Speaks over a process's pipes until it closes them or is `gone`: what it started may hold them for longer. A line
-    /// of more than `message_bytes` is passed over.
-    pub(crate) fn new(
-        stdin: ChildStdin,
-        stdout: ChildStdout,
-        gone: impl Future<Output = ()> + Send + 'static,
-        message_bytes: usize,
-    ) -> Self {
-        let (outgoing, lines) = mpsc::channel(QUEUED_MESSAGES);
-        let (messages, incoming) = mpsc::channel(QUEUED_MESSAGES);
-        let raw = RawAnswers::default();
-        tokio::spawn(write_lines(stdin, lines));
-        let reading = read_lines(stdout, message_bytes, Arc::clone(&raw), messages);
-        tokio::spawn(async move {
-            tokio::select! {
-                () = reading => {}
-                () = gone => {}
-            }
-        });
-        Self { outgoing: Some(outgoing), incoming, raw }
-    }
-
-    fn note(&self, message: &ClientJsonRpcMessage) {
-        let mut raw = self.raw.lock().unwrap_or_else(PoisonError::into_inner);
+impl RawAnswers {
+    /// Takes note of what is about to be sent.
+    pub(crate) fn note(&self, message: &ClientJsonRpcMessage) {
+        let mut raw = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match message {
             ClientJsonRpcMessage::Request(request) => {
                 if matches!(request.request, ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)) {
@@ -71,71 +36,17 @@ impl Pipes {
             _ => {}
         }
     }
-}
 
-impl Transport<RoleClient> for Pipes {
-    type Error = io::Error;
-
-    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.note(&message);
-        let outgoing = self.outgoing.clone();
-        async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
-            let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the server takes no more input");
-            outgoing.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
-        }
-    }
-
-    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        self.incoming.recv().await
-    }
-
-    /// The end of its input tells a server to end.
-    async fn close(&mut self) -> io::Result<()> {
-        self.outgoing = None;
-        Ok(())
+    /// True if the request is one of them; it is none any more.
+    fn take(&self, id: &RequestId) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 }
 
-/// Messages that wait in each direction before the sender waits too.
-const QUEUED_MESSAGES: usize = 64;
-
-async fn write_lines(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
-        if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Reads until the server closes its output or nobody listens. Lines that are no message are noise, such as a banner.
-async fn read_lines(stdout: ChildStdout, most: usize, raw: RawAnswers, messages: mpsc::Sender<ServerJsonRpcMessage>) {
-    let mut reader = BufReader::with_capacity(64 * 1024, stdout);
-    let mut line = Line::default();
-    loop {
-        let Ok(available @ [_, ..]) = reader.fill_buf().await else { return };
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let taken = end.unwrap_or(available.len());
-        line.extend(available.get(..taken).unwrap_or_default(), most);
-        reader.consume(end.map_or(taken, |end| end + 1));
-        if end.is_none() {
-            continue;
-        }
-        let message = line.message(most, &raw);
-        line = Line::default();
-        if let Some(message) = message
-            && messages.send(message).await.is_err()
-        {
-            return;
-        }
-    }
-}
-
-/// One line as it comes in.
+/// One message as it comes in.
 #[derive(Default)]
-struct Line {
-    /// The line, or its beginning if it is too long.
+pub(crate) struct Line {
+    /// All of it, or its beginning if it is too long.
     bytes: Vec<u8>,
     /// The last bytes of a line that is too long.
     tail: Vec<u8>,
@@ -143,50 +54,103 @@ struct Line {
 }
 
 impl Line {
-    fn extend(&mut self, bytes: &[u8], most: usize) {
-        if !self.too_long && self.bytes.len().saturating_add(bytes.len()) > most {
+    /// Adds what came next. Of a text of more than `most` bytes only both ends are kept.
+    pub(crate) fn extend(&mut self, bytes: &[u8], most: usize) {
+        if !self.too_long && self.bytes.len().saturating_add(bytes.len()) <= most {
+            self.bytes.extend_from_slice(bytes);
+            return;
+        }
+        if !self.too_long {
             self.too_long = true;
             self.tail = self.bytes.split_off(self.bytes.len().saturating_sub(EDGE_BYTES));
+            if self.bytes.len() < EDGE_BYTES {
+                // The ends overlap.
+                self.bytes.extend(self.tail.iter().take(EDGE_BYTES - self.bytes.len()));
+            }
             self.bytes.truncate(EDGE_BYTES);
             self.bytes.shrink_to_fit();
-            if self.bytes.is_empty() {
-                // All that there was is short enough to be both the beginning and the end.
-                self.bytes.clone_from(&self.tail);
-                self.bytes.extend(bytes.iter().take(EDGE_BYTES));
-            }
         }
-        if self.too_long {
-            self.tail.extend(bytes.get(bytes.len().saturating_sub(EDGE_BYTES)..).unwrap_or_default());
-            self.tail.drain(..self.tail.len().saturating_sub(EDGE_BYTES));
-        } else {
-            self.bytes.extend_from_slice(bytes);
+        self.bytes.extend(bytes.iter().take(EDGE_BYTES - self.bytes.len()));
+        self.tail.extend(bytes.get(bytes.len().saturating_sub(EDGE_BYTES)..).unwrap_or_default());
+        self.tail.drain(..self.tail.len().saturating_sub(EDGE_BYTES));
+    }
+
+    /// Adds another text, and a line break before it.
+    pub(crate) fn add_line(&mut self, line: &Self, most: usize) {
+        self.extend(b"\n", most);
+        self.extend(&line.bytes, most);
+        if line.too_long {
+            // More than all that is allowed, so that it is not taken for a whole text.
+            self.extend(&line.tail, 0);
         }
     }
 
-    fn message(&self, most: usize, raw: &RawAnswers) -> Option<ServerJsonRpcMessage> {
+    /// The text without a beginning that it has, such as `data:`, and a space behind that.
+    pub(crate) fn without(&self, beginning: &str) -> Option<Self> {
+        let bytes = self.bytes.strip_prefix(beginning.as_bytes())?;
+        let bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
+        Some(Self { bytes: bytes.to_vec(), tail: self.tail.clone(), too_long: self.too_long })
+    }
+
+    /// Without the carriage return at its end.
+    pub(crate) fn trimmed(mut self) -> Self {
+        let end = if self.too_long { &mut self.tail } else { &mut self.bytes };
+        if end.last() == Some(&b'\r') {
+            end.pop();
+        }
+        self
+    }
+
+    /// What there is of it: all, or the beginning.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What the server says with it. A text that is no message is noise, such as a banner, unless it can be seen to be
+    /// the answer to a request: that fails then.
+    pub(crate) fn message(&self, most: usize, raw: &RawAnswers) -> Option<ServerJsonRpcMessage> {
+        let broken = |id: RequestId, code: ErrorCode, problem: String| {
+            raw.take(&id);
+            Some(ServerJsonRpcMessage::error(ErrorData::new(code, problem, None), Some(id)))
+        };
         if self.too_long {
             let id = id_at_the_edges(&self.bytes, &self.tail)?;
-            raw.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-            let error = ErrorData::new(TOO_LONG, format!("the answer is longer than {most} bytes"), None);
-            return Some(ServerJsonRpcMessage::error(error, Some(id)));
+            return broken(id, TOO_LONG, format!("the answer is longer than {most} bytes"));
         }
-        let mut message: Value = serde_json::from_slice(&self.bytes).ok()?;
-        if let Some(id) = answered(&message)
-            && raw.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)
+        let mut message: Value = match serde_json::from_slice(&self.bytes) {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::debug!(%error, "an MCP server sent what is no JSON");
+                let end = self.bytes.get(self.bytes.len().saturating_sub(EDGE_BYTES)..).unwrap_or_default();
+                let id = id_at_the_edges(self.bytes.get(..EDGE_BYTES).unwrap_or(&self.bytes), end)?;
+                return broken(id, MALFORMED, "the answer is no JSON".to_owned());
+            }
+        };
+        let id = answered(&message);
+        if let Some(id) = &id
+            && raw.take(id)
             && let Some(result) = message.get_mut("result").map(Value::take)
         {
-            return Some(ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), id));
+            return Some(ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), id.clone()));
         }
-        let parsed = serde_json::from_value(message);
-        parsed.inspect_err(|error| tracing::debug!(%error, "an MCP server sent what is no message")).ok()
+        match (serde_json::from_value(message), id) {
+            (Ok(message), _) => Some(message),
+            (Err(_), Some(id)) => broken(id, MALFORMED, "the answer has neither a result nor an error".to_owned()),
+            (Err(error), None) => {
+                tracing::debug!(%error, "an MCP server sent what is no message");
+                None
+            }
+        }
     }
 }
 
 /// Bytes at each end of a line that is too long that are looked at for the number of the request.
 const EDGE_BYTES: usize = 256;
 
-/// The code of the error that stands for an answer that is too long; not one of the protocol's.
+/// The codes of the errors that stand for an answer that is too long, and for one that is no message; none of them is
+/// the protocol's.
 pub(crate) const TOO_LONG: ErrorCode = ErrorCode(-32_099);
+pub(crate) const MALFORMED: ErrorCode = ErrorCode(-32_098);
 
 /// The request that a message answers. Some servers give the number back as text.
 fn answered(message: &Value) -> Option<RequestId> {
@@ -228,7 +192,7 @@ mod tests {
     /// The message of a line that comes in pieces, when request 7 is one of those whose answers come as they are.
     fn read(text: &str, pieces: usize, most: usize) -> Option<Value> {
         let raw = RawAnswers::default();
-        raw.lock().unwrap().insert(RequestId::Number(7));
+        raw.0.lock().unwrap().insert(RequestId::Number(7));
         let mut line = Line::default();
         for piece in text.as_bytes().chunks(pieces) {
             line.extend(piece, most);
@@ -265,5 +229,41 @@ mod tests {
         }
         let inner = format!(r#"{{"jsonrpc":"2.0","result":{{"id":7,"a":"{filler}","b":{{"id":7}}}}}}"#);
         assert_eq!(read(&inner, 300, 1000), None);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_message_fails_its_call() {
+        let error = |message: &str| {
+            Some(json!({"jsonrpc": "2.0", "id": 7, "error": {"code": MALFORMED.0, "message": message}}))
+        };
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"result":{"a"}}"#, 5, 1000), error("the answer is no JSON"));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":7,"resul"#, 5, 1000), error("the answer is no JSON"));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":7}"#, 5, 1000), error("the answer has neither a result nor an error"));
+    }
+
+    proptest::proptest! {
+        /// However a text is cut and however long it may be, it is never kept beyond the limit, and what comes of it
+        /// does not depend on the cuts.
+        #[test]
+        fn pieces_make_no_difference(
+            text in r#"\{"jsonrpc":"2.0",("id":7,)?"result":\{"a":"x{0,700}"\}(,"id":7)?\}|.{0,40}|(\{|\}|"id":|7|,|"jsonrpc":"2.0"| ){0,20}"#,
+            pieces in 1_usize..900,
+            most in 1_usize..800,
+        ) {
+            let whole = read(&text, text.len().max(1), most);
+            proptest::prop_assert_eq!(read(&text, pieces, most), whole);
+            let mut line = Line::default();
+            for piece in text.as_bytes().chunks(pieces) {
+                line.extend(piece, most);
+            }
+            proptest::prop_assert!(line.bytes.len() <= most.max(EDGE_BYTES) && line.tail.len() <= EDGE_BYTES);
+        }
+
+        #[test]
+        fn any_bytes_are_taken(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
+            let mut line = Line::default();
+            line.extend(&bytes, 200);
+            let _ = line.message(200, &RawAnswers::default());
+        }
     }
 }

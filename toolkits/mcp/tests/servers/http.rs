@@ -1,47 +1,26 @@
 //! A server that is reached by Streamable HTTP.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
-use fimble_mcp::{Endpoint, Limits, Server, connect};
+use fimble_mcp::{Endpoint, Limits, Server, Transport, connect};
 use fimble_toolkit::{ErrorKind, signature};
 use serde_json::json;
 
-use crate::{call, environment};
-
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/fixtures/http_server.py");
-
-/// The server's process, ended with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start() -> (Running, String) {
-    let mut child = Command::new(environment().join("python")).arg(SCRIPT).stdout(Stdio::piped()).spawn().unwrap();
-    let mut address = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-    (Running(child), address.trim().to_owned())
-}
+use crate::{address, call, fixture};
 
 fn server(url: &str, key: &str) -> Server {
-    let headers = BTreeMap::from([("X-Key".to_owned(), key.to_owned())]);
-    Server { name: "remote".to_owned(), endpoint: Endpoint::Url { url: url.to_owned(), headers }, disabled: false }
+    let mut server = address(url, Transport::Either);
+    let Endpoint::Url { headers, .. } = &mut server.endpoint else { panic!("{server:?}") };
+    headers.insert("X-Key".to_owned(), key.to_owned());
+    server
 }
 
 #[tokio::test]
 async fn a_server_is_called_over_http() {
-    let (running, url) = start();
+    let (running, url) = fixture("http_server.py", &[]);
     let toolkit = connect(server(&url, "open"), Limits::default()).await.unwrap();
     let declaration = toolkit.declaration();
     let stubs: Vec<String> = declaration.operations.iter().map(signature).collect();
     assert_eq!(declaration.description, "Adds numbers.");
-    assert_eq!(stubs, ["add(a: int, b: int = 1) -> int", "fail() -> str"]);
+    assert_eq!(stubs, ["add(a: int, b: int = 1) -> int", "fail() -> str", "mammoth() -> str", "greet() -> str"]);
     assert_eq!(call(&*toolkit, "add", json!({"a": 2, "b": 3})).await, Ok(json!(5)));
     let error = call(&*toolkit, "fail", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Failed);
@@ -52,8 +31,17 @@ async fn a_server_is_called_over_http() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_large_fails_its_call_and_no_other() {
+    let (_running, url) = fixture("http_server.py", &[]);
+    let toolkit = connect(server(&url, "open"), Limits::default()).await.unwrap();
+    let error = call(&*toolkit, "mammoth", json!({})).await.unwrap_err();
+    assert!(error.message.contains("mammoth()") && error.kind != ErrorKind::Timeout, "{error:?}");
+    assert_eq!(call(&*toolkit, "add", json!({"a": 2, "b": 3})).await, Ok(json!(5)));
+}
+
+#[tokio::test]
 async fn a_server_that_refuses_says_so() {
-    let (_running, url) = start();
+    let (_running, url) = fixture("http_server.py", &[]);
     let Err(error) = connect(server(&url, "wrong"), Limits::default()).await else { panic!("it let us in") };
     let text = error.to_string();
     assert!(text.starts_with("the MCP server `remote` ") && text.contains("403"), "{text}");

@@ -8,11 +8,11 @@ use fimble_toolkit::{ErrorKind, Risk, signature};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{call, environment, program};
+use crate::{call, node, program, python};
 
 #[tokio::test]
 async fn the_time_server_converts_a_time() {
-    let server = program("time", environment().join("mcp-server-time"), &["--local-timezone", "UTC"]);
+    let server = program("time", python("mcp-server-time"), &["--local-timezone", "UTC"]);
     let toolkit = connect(server, Limits::default()).await.unwrap();
     let declaration = toolkit.declaration();
     let stubs: Vec<String> = declaration.operations.iter().map(signature).collect();
@@ -40,7 +40,7 @@ async fn the_git_server_tells_the_status_of_a_repository() {
     std::fs::write(folder.path().join("new.txt"), "new\n").unwrap();
     let path = folder.path().to_str().unwrap();
 
-    let server = program("git", environment().join("mcp-server-git"), &["--repository", path]);
+    let server = program("git", python("mcp-server-git"), &["--repository", path]);
     let toolkit = connect(server, Limits::default()).await.unwrap();
     let declaration = toolkit.declaration();
     let risks = ["git_status", "git_reset"].map(|name| declaration.operation(name).unwrap().risk);
@@ -53,4 +53,25 @@ async fn the_git_server_tells_the_status_of_a_repository() {
 
 fn git(folder: &Path, arguments: &[&str]) {
     assert!(Command::new("git").arg("-C").arg(folder).args(arguments).status().unwrap().success());
+}
+
+#[tokio::test]
+async fn the_file_server_writes_and_reads_within_its_folder() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let server = program("filesystem", node("mcp-server-filesystem"), &[path]);
+    let toolkit = connect(server, Limits::default()).await.unwrap();
+    let declaration = toolkit.declaration();
+    let risks =
+        ["read_text_file", "write_file", "list_directory"].map(|name| declaration.operation(name).unwrap().risk);
+    assert_eq!(risks, [Risk::Read, Risk::Destructive, Risk::Read]);
+
+    let file = format!("{path}/note.txt");
+    call(&*toolkit, "write_file", json!({"path": file, "content": "hello"})).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "hello");
+    let read = call(&*toolkit, "read_text_file", json!({"path": file})).await.unwrap();
+    assert_eq!(read, json!({"content": "hello"}));
+    let error = call(&*toolkit, "read_text_file", json!({"path": "/etc/passwd"})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Failed);
+    assert!(error.message.contains("outside allowed directories"), "{error}");
 }

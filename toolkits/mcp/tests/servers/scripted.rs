@@ -14,7 +14,7 @@ use crate::{call, program};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/fixtures/scripted.py");
 
-fn scripted(modes: &[&str]) -> Server {
+pub(crate) fn scripted(modes: &[&str]) -> Server {
     let args: Vec<&str> = [SCRIPT].iter().chain(modes).copied().collect();
     program("my server-1", "/usr/bin/python3", &args)
 }
@@ -38,7 +38,7 @@ async fn tools_become_operations_and_bad_ones_are_left_out() {
     let stubs: Vec<String> = declaration.operations.iter().take(11).map(signature).collect();
     let expected = [
         "echo(from_: str, limit: int = 3, content_type: str = None)",
-        "free()",
+        "free(more_arguments: dict = None)",
         "bare()",
         "import_()",
         "get_sum()",
@@ -79,7 +79,7 @@ async fn answers_become_values() {
     let toolkit = toolkit().await;
     let picture = json!([
         {"type": "text", "text": "a picture"},
-        {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+        {"type": "image", "mime_type": "image/png", "data": "AAAA"},
         {"type": "hologram", "depth": 3},
     ]);
     for (operation, expected) in [
@@ -105,9 +105,12 @@ async fn a_tools_failure_is_an_error_with_the_servers_own_words() {
         (
             "input",
             ToolError::failed(
-                "my_server_1_toolkit.input() asks its caller for more input, which a program cannot give",
+                "my_server_1_toolkit.input() asked and nobody was there to answer: \
+                 it asks for what a program cannot give",
             )
-            .with_hint("give everything it needs as arguments, or use another operation"),
+            .with_hint(
+                "ask the user by system_toolkit.ask_user(), then call again with the answer as an argument if it takes one",
+            ),
         ),
     ] {
         assert_eq!(call(&*toolkit, operation, json!({})).await, Err(expected), "{operation}");
@@ -122,10 +125,25 @@ async fn an_answer_that_is_too_large_fails_at_once_and_the_server_stays() {
     for (operation, message) in [
         ("big", "the result of my_server_1_toolkit.big() has 300002 bytes of JSON, more than 200000"),
         ("huge", "my_server_1_toolkit.huge(): the answer is longer than 1000000 bytes"),
+        ("mammoth", "my_server_1_toolkit.mammoth(): the answer is longer than 1000000 bytes"),
     ] {
         let expected = ToolError::failed(message).with_hint(hint);
         assert_eq!(call(&*toolkit, operation, json!({})).await, Err(expected), "{operation}");
     }
+    assert_eq!(call(&*toolkit, "json", json!({})).await, Ok(json!({"a": 1})));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_answer_fails_at_once_and_the_server_stays() {
+    let toolkit = toolkit().await;
+    for (operation, message) in [
+        ("malformed", "my_server_1_toolkit.malformed(): the answer is no JSON"),
+        ("empty", "my_server_1_toolkit.empty(): the answer has neither a result nor an error"),
+    ] {
+        assert_eq!(call(&*toolkit, operation, json!({})).await, Err(ToolError::failed(message)), "{operation}");
+    }
+    let error = call(&*toolkit, "scalar", json!({})).await.unwrap_err();
+    assert_eq!(error.message, "my_server_1_toolkit.scalar() answered with what is no result of a tool");
     assert_eq!(call(&*toolkit, "json", json!({})).await, Ok(json!({"a": 1})));
 }
 
@@ -186,11 +204,18 @@ async fn dropping_the_toolkit_kills_the_server_and_what_it_started() {
 }
 
 /// Waits until a process ended; a test that waits for longer than ten seconds fails.
-fn wait_for_the_end(process: &Value) {
+pub(crate) fn wait_for_the_end(process: &Value) {
     let pid = Pid::from_raw(process.as_i64().unwrap().try_into().unwrap()).unwrap();
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
-    assert_eq!(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)), Ok(1));
+    let ended = loop {
+        // The end of a child is a signal too.
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)) {
+            Err(rustix::io::Errno::INTR) => {}
+            ended => break ended,
+        }
+    };
+    assert_eq!(ended, Ok(1));
 }
 
 #[tokio::test]
