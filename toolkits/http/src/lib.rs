@@ -77,6 +77,14 @@ pub struct SecretUse {
     pub hosts: Vec<String>,
 }
 
+impl Config {
+    /// The variable that holds the value of each secret, by the secret's name.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let variable = |name: &String, used: &SecretUse| used.env.clone().unwrap_or_else(|| name.clone());
+        self.secrets.iter().map(|(name, used)| (name.clone(), variable(name, used))).collect()
+    }
+}
+
 /// The most that a call may give for its timeout, in seconds.
 const MOST_TIMEOUT_S: f64 = 300.0;
 

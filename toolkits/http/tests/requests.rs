@@ -1,5 +1,5 @@
 //! The toolkit against servers of this machine: one that keeps what it was asked, and nginx.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -14,12 +14,19 @@ use crate::answer::Wire;
 /// Characters of what the server says that an error shows.
 const SHOWN_CHARACTERS: usize = 1_000;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Client {
     inner: reqwest::Client,
     base: Url,
     answer_bytes: usize,
     timeout_s: f64,
+}
+
+/// Without the password.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Client").field("address", &self.address()).finish_non_exhaustive()
+    }
 }
 
 impl Client {

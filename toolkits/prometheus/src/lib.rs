@@ -9,6 +9,8 @@ mod answer;
 mod client;
 mod moment;
 
+use std::fmt;
+
 use fimble_toolkit::{ToolError, toolkit};
 use serde::{Deserialize, Serialize};
 
@@ -28,11 +30,12 @@ pub struct Prometheus {
 }
 
 /// Where the server is and how much of it is believed, `[toolkits.prometheus]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The server's address, e.g. `http://127.0.0.1:9090`; a user and a password in it are sent as basic authentication.
     /// Empty (the default): there is no server.
+    #[serde(skip_serializing)]
     pub url: String,
     /// The environment variable that holds a bearer token. Default none.
     pub token_env: Option<String>,
@@ -56,6 +59,29 @@ impl Default for Config {
             most: 5_000,
             points: 50_000,
         }
+    }
+}
+
+impl Config {
+    /// What of the settings must not be shown: the password and the token.
+    pub fn secrets(&self) -> Vec<String> {
+        let password = reqwest::Url::parse(&self.url).ok().and_then(|url| url.password().map(str::to_owned));
+        let token = self.token_env.as_ref().and_then(|name| std::env::var(name).ok());
+        password.into_iter().chain(token.map(|token| token.trim().to_owned())).collect()
+    }
+}
+
+/// Without the URL, which may hold a password.
+impl fmt::Debug for Config {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Config")
+            .field("token_env", &self.token_env)
+            .field("timeout_s", &self.timeout_s)
+            .field("answer_bytes", &self.answer_bytes)
+            .field("most", &self.most)
+            .field("points", &self.points)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,5 @@
 //! The toolkit against a Prometheus that scrapes itself and a node exporter.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -23,14 +23,14 @@ impl Running {
         unsafe {
             command.pre_exec(move || Ok(rustix::process::set_parent_process_death_signal(signal)?));
         }
-        let mut child = command.spawn().expect("`scripts/setup tests` installs it");
-        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut running = Self(command.spawn().expect("`scripts/setup tests` installs it"));
+        let mut lines = BufReader::new(running.0.stderr.take().unwrap());
         let mut said = String::new();
         while lines.read_line(&mut said).unwrap() > 0 {
             if said.lines().last().is_some_and(|line| line.contains(saying)) {
                 // Read on, or it would stop at a full pipe.
                 std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
-                return Self(child);
+                return running;
             }
         }
         panic!("{program} ended: {said}");
@@ -226,7 +226,11 @@ async fn what_the_server_refuses_is_its_own_sentence() {
         ("query", json!({"query": "up", "time": "soon"}), "`time` is no time: `soon`; write RFC 3339"),
         ("query", json!({"query": "up", "limit": 0}), "`limit` is from 1 to 5000, not 0"),
         ("query_range", json!({"query": "up", "start": "now", "end": "1h"}), "`start` is after `end`"),
-        ("series", json!({"selector": "{}"}), "invalid parameter \"match[]\": match[] must contain at least one non-empty matcher"),
+        (
+            "series",
+            json!({"selector": "{}"}),
+            "invalid parameter \"match[]\": match[] must contain at least one non-empty matcher",
+        ),
         ("label_values", json!({"label": "no label"}), "invalid label name: \"no label\""),
         ("label_values", json!({"label": ".."}), "an empty name, `.` and `..` are no labels"),
         ("alerts", json!({"state": "resolved"}), "`state` is one of firing, pending, not `resolved`"),
@@ -239,9 +243,9 @@ async fn what_the_server_refuses_is_its_own_sentence() {
     let error = call(&toolkit, "query", many).await.unwrap_err();
     assert!(error.message.contains("many"), "{error}");
 
-    let small = servers.toolkit(Config { answer_bytes: 500, ..Config::default() });
+    let small = servers.toolkit(Config { answer_bytes: 20, ..Config::default() });
     let error = call(&small, "label_values", json!({})).await.unwrap_err();
-    assert!(error.message.starts_with("the answer has more than 500 bytes"), "{error}");
+    assert!(error.message.starts_with("the answer has more than 20 bytes"), "{error}");
     let behind = Config { url: format!("http://127.0.0.1:{}/behind/", servers.port), ..Config::default() };
     let error = call(&Prometheus::new(behind).unwrap(), "alerts", json!({})).await.unwrap_err();
     assert!(error.message.contains("answered 404 Not Found, which Prometheus does not"), "{error}");
@@ -250,7 +254,10 @@ async fn what_the_server_refuses_is_its_own_sentence() {
 #[tokio::test]
 async fn a_server_that_is_away_or_silent_is_an_error_without_its_password() {
     let config = Config { url: format!("http://me:hunter2@127.0.0.1:{}", free_port()), ..Config::default() };
-    let error = call(&Prometheus::new(config).unwrap(), "alerts", json!({})).await.unwrap_err();
+    assert_eq!(config.secrets(), ["hunter2"]);
+    let toolkit = Prometheus::new(config.clone()).unwrap();
+    assert!(!format!("{config:?} {toolkit:?}").contains("hunter2"));
+    let error = call(&toolkit, "alerts", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert!(error.message.contains("cannot be reached") && !error.to_string().contains("hunter2"), "{error}");
 

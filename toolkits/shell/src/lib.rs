@@ -104,7 +104,10 @@ impl Shell {
             match root.canonicalize() {
                 Ok(found) if found.is_dir() => *root = found,
                 Ok(_) => {
-                    return wrong(format!("`{}` in `roots` of the shell is no folder", root.display()), "name a folder");
+                    return wrong(
+                        format!("`{}` in `roots` of the shell is no folder", root.display()),
+                        "name a folder",
+                    );
                 }
                 Err(error) => {
                     let message =
