@@ -133,9 +133,7 @@ impl Http {
     }
 }
 
-/// HTTP requests. A status such as 404 raises nothing: look at `ok`.
-///
-/// In a header's value `${NAME}` stands for a secret that the host knows, as in `{"Authorization": "Bearer ${NAME}"}`.
+/// HTTP requests. A status such as 404 raises nothing: look at `ok`. In a header `${NAME}` stands for a secret of the host.
 #[toolkit(name = "http_toolkit")]
 impl Http {
     /// Fetches a URL; redirects are followed.

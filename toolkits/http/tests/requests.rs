@@ -247,19 +247,39 @@ async fn a_silent_a_missing_and_an_odd_server_are_errors() {
 struct Nginx {
     process: Child,
     port: u16,
+    /// With TLS and a certificate of its own making.
+    tls_port: u16,
     folder: tempfile::TempDir,
 }
 
 impl Nginx {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [port, tls_port] = ports.map(|listener| listener.local_addr().unwrap().port());
+        let mut made = Command::new("openssl");
+        made.args([
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            "key",
+        ]);
+        let made = made.args(["-out", "certificate"]).current_dir(folder.path()).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let own = folder.path().display();
         let settings = format!(
             "daemon off; master_process off; pid {own}/pid; error_log stderr;\nevents {{}}\nhttp {{\n\
              access_log off; client_body_temp_path {own}/a; proxy_temp_path {own}/b; fastcgi_temp_path {own}/c;\n\
              uwsgi_temp_path {own}/d; scgi_temp_path {own}/e; default_type text/plain;\n\
              types {{ application/json json; image/png png; }}\n\
+             server {{ listen 127.0.0.1:{tls_port} ssl; ssl_certificate {own}/certificate; ssl_certificate_key {own}/key; }}\n\
              server {{ listen 127.0.0.1:{port}; root {own}/www; location /teapot {{ return 418 'short and stout'; }} }} }}\n"
         );
         std::fs::create_dir_all(folder.path().join("www/folder")).unwrap();
@@ -273,7 +293,7 @@ impl Nginx {
             command.pre_exec(move || Ok(rustix::process::set_parent_process_death_signal(signal)?));
         }
         let process = command.spawn().expect("`scripts/setup tests` installs nginx");
-        let mut nginx = Self { process, port, folder };
+        let mut nginx = Self { process, port, tls_port, folder };
         let begun = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(nginx.process.try_wait().unwrap().is_none(), "nginx ended");
@@ -321,6 +341,10 @@ async fn a_web_server_s_files_come_back_bounded() {
     assert_eq!((&missing["ok"], &missing["status_code"]), (&json!(false), &json!(404)));
     assert!(missing["body"].as_str().unwrap().contains("404 Not Found"));
     assert_eq!(ask("get", "/teapot").await["body"], "short and stout");
+    let url = format!("https://localhost:{}/", nginx.tls_port);
+    let error = call(&http, "get", json!({"url": url})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert!(error.message.contains("certificate"), "{error}");
     let folder = ask("get", "/folder").await;
     assert_eq!((&folder["body"], folder["url"].as_str().unwrap().ends_with("/folder/")), (&json!("index"), true));
 }

@@ -1,104 +1,15 @@
 //! The toolkit against a PostgreSQL of its own.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+mod server;
+
 use std::time::{Duration, Instant};
 
 use fimble_postgres::{Config, Postgres};
 use fimble_toolkit::{Call, ErrorKind, SessionContext, ToolError, Toolkit};
 use serde_json::{Value, json};
 
-/// The newest PostgreSQL that Debian's packages put on this machine.
-fn program(name: &str) -> PathBuf {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").expect("`scripts/setup tests` installs PostgreSQL");
-    let newest = versions.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok()).max().unwrap();
-    Path::new("/usr/lib/postgresql").join(newest.to_string()).join("bin").join(name)
-}
-
-/// A server that listens on a socket in a folder of its own, and dies with its owner.
-struct Server {
-    process: Child,
-    folder: tempfile::TempDir,
-}
-
-impl Server {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        // PostgreSQL refuses to run as root.
-        let user = rustix::process::geteuid().is_root().then(postgres_user);
-        if let Some((user, group)) = user {
-            std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-            chown(folder.path(), Some(user), Some(group)).unwrap();
-        }
-        let data = folder.path().join("data");
-        let as_user = |program: PathBuf| {
-            let mut command = Command::new(program);
-            command.current_dir(folder.path()).env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
-            if let Some((user, group)) = user {
-                command.uid(user).gid(group);
-            }
-            command
-        };
-        let mut made = as_user(program("initdb"));
-        made.arg("-D").arg(&data).args(["-U", "owner", "-A", "trust", "-E", "UTF8", "--no-sync"]);
-        let made = made.output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let mut command = as_user(program("postgres"));
-        command.arg("-D").arg(&data).arg("-k").arg(folder.path());
-        command.args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "jit=off"]);
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let signal = Some(rustix::process::Signal::QUIT);
-        // SAFETY: the closure makes one system call and allocates nothing.
-        unsafe {
-            command.pre_exec(move || Ok(rustix::process::set_parent_process_death_signal(signal)?));
-        }
-        let process = command.spawn().unwrap();
-        let mut server = Self { process, folder };
-        let mut lines = BufReader::new(server.process.stderr.take().unwrap());
-        let mut said = String::new();
-        while lines.read_line(&mut said).unwrap() > 0 {
-            if said.contains("ready to accept connections") {
-                // Read on, or it would stop at a full pipe.
-                std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
-                return server;
-            }
-        }
-        panic!("PostgreSQL ended: {said}");
-    }
-
-    fn url(&self) -> String {
-        format!("host={} user=owner dbname=postgres", self.folder.path().display())
-    }
-
-    fn toolkit(&self, config: Config) -> Postgres {
-        Postgres::new(Config { url: self.url(), ..config }).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // SIGQUIT ends its children too, where SIGKILL would leave them.
-        let id = rustix::process::Pid::from_child(&self.process);
-        let _ = rustix::process::kill_process(id, rustix::process::Signal::QUIT);
-        let _ = self.process.wait();
-    }
-}
-
-/// User and group that the Debian package made.
-fn postgres_user() -> (u32, u32) {
-    static USER: OnceLock<(u32, u32)> = OnceLock::new();
-    *USER.get_or_init(|| {
-        let passwd = std::fs::read_to_string("/etc/passwd").unwrap();
-        let line = passwd.lines().find(|line| line.starts_with("postgres:")).unwrap();
-        let fields: Vec<&str> = line.split(':').collect();
-        (fields[2].parse().unwrap(), fields[3].parse().unwrap())
-    })
-}
+use server::Server;
 
 async fn call(toolkit: &Postgres, operation: &str, arguments: Value) -> Result<Value, ToolError> {
     toolkit
@@ -467,4 +378,21 @@ async fn what_is_wrong_is_told_in_the_server_s_words_without_the_password() {
         let error = Postgres::new(config).unwrap_err();
         assert!(error.hint.is_some() && !error.message.contains("hunter2"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn tls_is_spoken_and_a_certificate_that_nobody_vouches_for_is_refused() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let _server = Server::with(Some(port));
+    let at = |mode: &str| {
+        let url = format!("postgres://owner@localhost:{port}/postgres?sslmode={mode}");
+        Postgres::new(Config { url, ..Config::default() }).unwrap()
+    };
+    let sql = "select ssl from pg_stat_ssl where pid = pg_backend_pid()";
+    for mode in ["disable", "prefer"] {
+        assert_eq!(query(&at(mode), sql, json!([])).await.unwrap()["rows"], json!([{"ssl": false}]), "{mode}");
+    }
+    let error = query(&at("require"), sql, json!([])).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert!(error.message.contains("certificate"), "{error}");
 }

@@ -8,13 +8,14 @@
 mod answer;
 mod client;
 mod moment;
+mod record;
 
 use std::fmt;
 
 use fimble_toolkit::{ToolError, toolkit};
 use serde::{Deserialize, Serialize};
 
-pub use answer::{
+pub use record::{
     Alert, Alerts, Matrix, Names, Point, Rule, Rules, Sample, Series, SeriesLabels, Target, Targets, Vector,
 };
 
@@ -103,9 +104,7 @@ impl Prometheus {
     }
 }
 
-/// Metrics and alerts of a Prometheus server.
-///
-/// Times are RFC 3339, seconds since 1970, `now`, or how long ago: `15m`, `2h`, `7d`.
+/// Metrics and alerts of a Prometheus server. Times are RFC 3339, `now`, or how long ago: `15m`, `2h`, `7d`.
 #[toolkit(name = "prometheus_toolkit")]
 impl Prometheus {
     /// The value of a PromQL expression at one time, e.g. `sum by (job) (rate(http_requests_total[5m]))`.
