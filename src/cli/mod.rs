@@ -18,6 +18,7 @@ mod prompt;
 mod ps;
 mod run;
 mod sessions;
+mod shipped_toolkits;
 mod show;
 mod thinking;
 mod toolkits;

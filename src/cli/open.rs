@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, more_toolkits};
+use super::{Failure, more_toolkits, shipped_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
@@ -48,7 +48,8 @@ pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> 
         .and_then(|()| registry.register(Arc::new(fimble_host::Host::new())))
         .and_then(|()| registry.register(Arc::new(fimble_files::Files::new(roots, fimble_files::Limits::default()))));
     registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
-    for toolkit in more_toolkits::load(config).await? {
+    let shipped = shipped_toolkits::load(config, &here)?;
+    for toolkit in shipped.into_iter().chain(more_toolkits::load(config).await?) {
         registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }
     for name in &config.toolkits.disabled {
@@ -69,7 +70,7 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
         StorePlace::Redis(address, _) => address.secrets().to_vec(),
         StorePlace::File(_) => Vec::new(),
     };
-    let secrets = Secrets::new(own.chain(store).chain(environment));
+    let secrets = Secrets::new(own.chain(store).chain(config.toolkits.secrets()).chain(environment));
     Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
 }
 
