@@ -5,6 +5,7 @@
 //! so late because many programs read it: any `store` that was meant for Fimble wins.
 
 mod place;
+mod toolkits;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 pub use self::place::{Place, StorePlace};
+pub use self::toolkits::{On, Toolkits};
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
 
 /// All settings.
@@ -46,29 +48,9 @@ pub struct Config {
     pub toolkits: Toolkits,
 }
 
-/// The shipped toolkits, `[toolkits]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Toolkits {
-    /// Folders that `git_toolkit` and `files_toolkit` may read. Default: the current folder.
-    pub roots: Vec<PathBuf>,
-    /// Folders of manifests, see `toolkits/machine.toml`. Default none.
-    pub manifests: Vec<PathBuf>,
-    /// Files of MCP servers in the `mcpServers` form. Default none.
-    pub mcp: Vec<PathBuf>,
-    /// Toolkits by name that programs do not see. Default none.
-    pub disabled: Vec<String>,
-}
-
-impl Default for Toolkits {
-    fn default() -> Self {
-        Self { roots: vec![PathBuf::from(".")], manifests: Vec::new(), mcp: Vec::new(), disabled: Vec::new() }
-    }
-}
-
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 16] = [
+const USER_ONLY: [&str; 23] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -85,6 +67,13 @@ const USER_ONLY: [&str; 16] = [
     "toolkits.roots",
     "toolkits.manifests",
     "toolkits.mcp",
+    "toolkits.prometheus.token_env",
+    "toolkits.postgres",
+    "toolkits.redis",
+    "toolkits.http",
+    "toolkits.shell",
+    "toolkits.nginx",
+    "toolkits.systemd",
 ];
 
 /// The most seconds for which a session is kept. A hundred years.
@@ -176,11 +165,13 @@ impl Config {
     /// A file that is no TOML, an unknown key, or a value of the wrong type, each with its origin.
     pub fn read(sources: &Sources) -> Result<Self, ConfigError> {
         let mut merged = Table::new();
+        let mut servers = (None, None);
         for file in [&sources.user_file, &sources.project_file].into_iter().flatten() {
             if let Some(table) = read_file(file)? {
                 check(&table, &file.display().to_string())?;
                 if Some(file) == sources.project_file.as_ref() {
                     check_project(&table, file)?;
+                    servers = (toolkits::prometheus_url(&merged), toolkits::prometheus_url(&table));
                 }
                 merge(&mut merged, table);
             }
@@ -205,6 +196,10 @@ impl Config {
             let table = nested(&path, literal(value, &path));
             check(&table, &format!("the setting `{key}`"))?;
             merge(&mut merged, table);
+        }
+        let (own, project) = servers;
+        if project.is_some() && project != own && project == toolkits::prometheus_url(&merged) {
+            toolkits::remove_token(&mut merged);
         }
         if !merged.contains_key("store")
             && let Some(url) = place::redis_url(&sources.environment)?

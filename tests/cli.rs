@@ -427,3 +427,43 @@ fn mcp_servers_are_diagnosed_hop_by_hop_and_called() {
     let expected = "{'tool': 'echo', 'arguments': {'from': 'x', 'content-type': 'y'}}\n";
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), expected), "{}", stderr(&output));
 }
+
+#[test]
+fn toolkits_that_need_a_setting_are_there_only_with_it() {
+    let home = Home::new();
+    let names = |home: &Home| -> Vec<String> {
+        let list = stdout(&home.output(&["toolkits", "list"], ""));
+        list.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    };
+    let always = names(&home);
+    let optional =
+        ["prometheus", "postgres", "redis", "http", "shell", "nginx", "systemd"].map(|name| format!("{name}_toolkit"));
+    assert!(always.len() >= 3 && optional.iter().all(|name| !always.contains(name)), "{always:?}");
+
+    let folder = home.path().join("config/fimble");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings = "[toolkits.prometheus]\nurl = 'http://127.0.0.1:1'\n[toolkits.postgres]\nurl = 'postgres://me@127.0.0.1:1/x'\n\
+                    [toolkits.redis]\nurl = 'redis://127.0.0.1:1'\n[toolkits.http]\n[toolkits.shell]\n[toolkits.nginx]\n\
+                    [toolkits.systemd]\n";
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    let configured = names(&home);
+    assert!(optional.iter().all(|name| configured.contains(name)), "{configured:?}");
+
+    let program = "result = await shell_toolkit.run(['pwd'])\nprint(result.exit_code, result.stdout.strip().endswith(cwd))\n\
+                   try:\n    await prometheus_toolkit.query('up')\nexcept ToolError as error:\n    print(error)\n";
+    let program = format!("cwd = '{}'\n{program}", home.path().file_name().unwrap().display());
+    let output = home.output(&["run", "-", "--yes"], &program);
+    let said = stdout(&output);
+    assert!(
+        said.starts_with("0 True\nthe Prometheus server at http://127.0.0.1:1 cannot be reached: "),
+        "{said}{}",
+        stderr(&output)
+    );
+    // A command is asked for, and nobody is there to answer.
+    assert_eq!(home.output(&["run", "-"], &program).status.code(), Some(4));
+
+    let output = home.output(&["-c", "toolkits.prometheus.url=nowhere", "toolkits", "list"], "");
+    let expected =
+        "error: the `url` of the Prometheus server is no address\n\nhint: write one such as http://127.0.0.1:9090\n";
+    assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
+}

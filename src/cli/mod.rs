@@ -19,6 +19,7 @@ mod ps;
 mod resume;
 mod run;
 mod sessions;
+mod shipped_toolkits;
 mod show;
 mod thinking;
 mod toolkits;

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Failure, more_toolkits};
+use super::{Failure, more_toolkits, shipped_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
@@ -67,6 +67,9 @@ fn shipped(config: &Config) -> Result<Registry, Failure> {
         .and_then(|()| registry.register(Arc::new(fimble_host::Host::new())))
         .and_then(|()| registry.register(Arc::new(fimble_files::Files::new(roots, fimble_files::Limits::default()))));
     registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    for toolkit in shipped_toolkits::load(config, &here)? {
+        registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    }
     Ok(registry)
 }
 
@@ -86,7 +89,8 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     };
     let servers = config.toolkits.mcp.iter().filter_map(|file| fimble_mcp::read(file).ok());
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
-    let secrets = Secrets::new(own.chain(store).chain(environment).chain(servers));
+    let toolkits = config.toolkits.secrets();
+    let secrets = Secrets::new(own.chain(store).chain(toolkits).chain(environment).chain(servers));
     Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
 }
 

@@ -124,6 +124,15 @@ impl Manifest {
         Self::parse(&text, home).map_err(|mistake| mistake.into_problem(path, &text))
     }
 
+    /// Reads a manifest that a program has in itself; `name` stands in its problems where a file's would. Relative paths in it
+    /// start at the root folder.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line.
+    pub fn of_text(name: &str, text: &str) -> Result<Self, Problem> {
+        Self::parse(text, PathBuf::from("/")).map_err(|mistake| mistake.into_problem(Path::new(name), text))
+    }
+
     fn parse(text: &str, home: PathBuf) -> Result<Self, Mistake> {
         let written: written::Toolkit = toml::from_str(text)?;
         let (place, name) = (written.name.span(), written.name.into_inner());
