@@ -8,6 +8,7 @@ mod call;
 mod declaration;
 mod error;
 mod name;
+mod python_names;
 mod schema;
 mod signature;
 
@@ -16,6 +17,7 @@ pub use call::{Call, SessionContext};
 pub use declaration::{Declaration, Operation, Parameter, Risk};
 pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};
+pub use python_names::{python_name, python_names};
 pub use signature::{annotation, classes, literal, parameter_text, signature};
 
 use async_trait::async_trait;

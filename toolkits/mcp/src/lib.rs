@@ -12,7 +12,6 @@ mod config;
 mod connection;
 mod error;
 mod limits;
-mod name;
 mod outcome;
 mod process;
 mod tool;

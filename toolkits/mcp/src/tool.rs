@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use fimble_toolkit::{Operation, Parameter, Risk};
+use fimble_toolkit::{Operation, Parameter, Risk, python_names};
 use serde_json::{Map, Value};
 
 use crate::Limits;
-use crate::name::python_names;
 
 /// What a call of an operation needs to know of its tool.
 #[derive(Debug, Clone, PartialEq)]

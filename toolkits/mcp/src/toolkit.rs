@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit};
+use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit, python_name};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::connection::{CallFailure, Connection, Era};
 use crate::error::last_words;
-use crate::name::python_name;
 use crate::tool::{self, Tool};
 use crate::wire::TOO_LONG;
 use crate::{Endpoint, Error, Limits, Server, outcome};
