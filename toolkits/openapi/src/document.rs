@@ -57,6 +57,12 @@ impl Document {
     /// What a JSON pointer means. The document itself is no schema, parameter or path, so that it is nothing here.
     fn at(&self, pointer: &str) -> Option<&Value> {
         let rest = pointer.strip_prefix('/')?;
+        // Nearly all are of this form, and need no text of their own.
+        if let Some((kind, name)) = rest.strip_prefix("components/").and_then(|below| below.split_once('/'))
+            && !name.contains(['/', '~'])
+        {
+            return self.root.get("components")?.get(kind)?.get(name);
+        }
         let (first, below) =
             rest.split_once('/').map_or((rest, ""), |(first, _)| (first, rest.get(first.len()..).unwrap_or_default()));
         self.root.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(below)

@@ -31,6 +31,7 @@ mod server;
 mod source;
 mod swagger;
 mod toolkit;
+mod value;
 mod view;
 
 use std::sync::Arc;

@@ -128,12 +128,15 @@ impl<'a> Operations<'a> {
         foreign: bool,
     ) -> Result<(Operation, Plan), String> {
         let limits = &self.config.limits;
-        let response = response::declared(self.document, &mut self.schemas, found.method, found.fields);
         let path = parameter::pieces(found.path);
         let (mut slots, key_header) = self.parameters(found, &path)?;
-        let body = body::declared(self.document, found.fields)?;
+        let own: Vec<&str> = slots.iter().map(|slot| slot.original.as_str()).collect();
+        let response = response::declared(self.document, &mut self.schemas, found.method, found.fields, &own);
+        // Some documents declare a body where HTTP gives it no meaning.
+        let body =
+            if matches!(found.method, "GET" | "HEAD") { None } else { body::declared(self.document, found.fields)? };
         let body = body.map(|body| self.body(body, &mut slots));
-        if response.paging != Paging::None {
+        if matches!(response.paging, Paging::Link | Paging::Field(_)) {
             slots.push(Slot::new("next", json!({"type": "string"}), "`next` of the page before.", Target::Next));
         }
         if slots.len() > limits.parameters {
@@ -142,7 +145,11 @@ impl<'a> Operations<'a> {
         slots.sort_by_key(|slot| !slot.required);
         let originals: Vec<&str> = slots.iter().map(|slot| slot.original.as_str()).collect();
         let names = python_names(&originals, "argument");
-        let next = slots.iter().zip(&names).find(|(slot, _)| slot.target == Target::Next).map(|(_, name)| name.clone());
+        let asks = |slot: &Slot| match response.paging {
+            Paging::Mark(parameter, _) => slot.original == parameter,
+            _ => slot.target == Target::Next,
+        };
+        let next = slots.iter().zip(&names).find(|(slot, _)| asks(slot)).map(|(_, name)| name.clone());
         let targets = names.iter().cloned().zip(slots.iter().map(|slot| slot.target.clone())).collect();
         let parameters = slots.into_iter().zip(names).map(|(slot, name)| Parameter {
             name,
@@ -152,9 +159,10 @@ impl<'a> Operations<'a> {
             default: slot.default,
         });
         let risk = risk(found, &name, self.config);
-        let described = describe(found.fields, limits);
+        let hint = response::hint(response.paging, next.as_deref().unwrap_or("next"));
+        let description = format!("{} {hint}", describe(found.fields, limits)).trim().to_owned();
         let operation = Operation {
-            description: format!("{described}{}", response::hint(response.paging, next.as_deref().unwrap_or("next"))),
+            description,
             parameters: parameters.collect(),
             returns: response.schema,
             risk,

@@ -46,7 +46,7 @@ fn content(answer: &Answer, called: &str) -> Result<Value, ToolError> {
     }
     let kind = content_type(&answer.headers);
     if is_json(&kind) {
-        return serde_json::from_slice(&answer.body).map_err(|error| {
+        return json_of(&answer.body).map_err(|error| {
             ToolError::failed(format!("{called}: the server answered {}, but not in JSON: {error}", answer.status))
         });
     }
@@ -59,13 +59,21 @@ fn content(answer: &Answer, called: &str) -> Result<Value, ToolError> {
     }
 }
 
+/// The JSON of a body. Several values one after another, as streams of events have them, are a list.
+fn json_of(body: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(body).or_else(|error| {
+        let values: Vec<Value> = serde_json::Deserializer::from_slice(body).into_iter().collect::<Result<_, _>>()?;
+        if values.len() > 1 { Ok(Value::Array(values)) } else { Err(error) }
+    })
+}
+
 fn content_type(headers: &HeaderMap) -> String {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn is_json(kind: &str) -> bool {
-    kind.ends_with("/json") || kind.ends_with("+json")
+    kind.ends_with("/json") || kind.ends_with("+json") || matches!(kind, "application/x-ndjson" | "application/jsonl")
 }
 
 /// The address that a `Link` header calls the next one.

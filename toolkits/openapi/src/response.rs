@@ -25,7 +25,25 @@ pub(crate) enum Paging {
     Link,
     /// The address of the next page is a field of the result; this is how a program writes it.
     Field(&'static str),
+    /// A parameter of the operation takes a mark that is a field of the result: the parameter's own name, and the field.
+    Mark(&'static str, &'static str),
 }
+
+/// Parameters that take the mark of the next page, where the mark is, and how a program writes that.
+const MARKS: [(&str, &[&str], &str); 12] = [
+    ("continue", &["metadata", "continue"], "page.metadata[\"continue\"]"),
+    ("cursor", &["response_metadata", "next_cursor"], "page.response_metadata.next_cursor"),
+    ("cursor", &["next_cursor"], "page.next_cursor"),
+    ("cursor", &["nextCursor"], "page.nextCursor"),
+    ("page_token", &["next_page_token"], "page.next_page_token"),
+    ("pageToken", &["nextPageToken"], "page.nextPageToken"),
+    ("next_token", &["next_token"], "page.next_token"),
+    ("nextToken", &["nextToken"], "page.nextToken"),
+    ("NextToken", &["NextToken"], "page.NextToken"),
+    ("continuationToken", &["continuationToken"], "page.continuationToken"),
+    ("Marker", &["NextMarker"], "page.NextMarker"),
+    ("marker", &["next_marker"], "page.next_marker"),
+];
 
 /// Where the address of the next page is found in results, and how a program writes that.
 const NEXT_FIELDS: [(&[&str], &str); 7] = [
@@ -44,6 +62,7 @@ pub(crate) fn declared<'a>(
     schemas: &mut Schemas<'a>,
     method: &str,
     operation: &'a Map<String, Value>,
+    parameters: &[&str],
 ) -> Declared {
     let responses = operation.get("responses").and_then(Value::as_object);
     let mut successes: Vec<(&str, &'a Map<String, Value>)> = responses
@@ -89,7 +108,7 @@ pub(crate) fn declared<'a>(
     let is_get = method == "GET";
     let paging = match found.as_slice() {
         [only] if is_get && link && View::new(document, only).kinds() == ["array"] => Paging::Link,
-        [only] if is_get => next_field(document, only),
+        [only] if is_get => next_field(document, only, parameters),
         _ => Paging::None,
     };
     let schema = match paging {
@@ -130,41 +149,50 @@ fn has_link(document: &Document, response: &Map<String, Value>) -> bool {
     })
 }
 
-fn next_field(document: &Document, schema: &Value) -> Paging {
-    let found = NEXT_FIELDS.iter().find(|(path, _)| {
-        let mut schema = schema;
-        for name in *path {
-            let view = View::new(document, schema);
-            // A choice of objects is looked through: DigitalOcean's links have three forms.
-            let direct = view.properties(document, Direction::Response);
-            let choices = view
-                .choices()
-                .iter()
-                .flat_map(|choice| View::new(document, choice).properties(document, Direction::Response));
-            match direct.into_iter().chain(choices).find(|(field, _)| field == name) {
-                Some((_, field)) => schema = field,
-                None => return false,
-            }
-        }
-        let view = View::new(document, schema);
-        // A bare `next` may be anything; an address says so.
-        let is_address = path.len() > 1 || *path != ["next"] || is_uri(&view);
-        view.kinds() == ["string"] && is_address
+fn next_field(document: &Document, schema: &Value, parameters: &[&str]) -> Paging {
+    let is_text = |schema: &&Value| View::new(document, schema).kinds() == ["string"];
+    let mark = MARKS.iter().find(|(parameter, path, _)| {
+        parameters.contains(parameter) && field(document, schema, path).as_ref().is_some_and(is_text)
     });
-    found.map_or(Paging::None, |(_, written)| Paging::Field(written))
+    if let Some((parameter, _, written)) = mark {
+        return Paging::Mark(parameter, written);
+    }
+    let address = NEXT_FIELDS.iter().find(|(path, _)| {
+        let Some(found) = field(document, schema, path).filter(is_text) else { return false };
+        // A bare `next` may be anything; an address says so.
+        *path != ["next"] || is_uri(&View::new(document, found))
+    });
+    address.map_or(Paging::None, |(_, written)| Paging::Field(written))
+}
+
+/// The schema of a field within an object.
+fn field<'a>(document: &'a Document, mut schema: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    for name in path {
+        let view = View::new(document, schema);
+        // A choice of objects is looked through: DigitalOcean's links have three forms.
+        let direct = view.properties(document, Direction::Response);
+        let choices = view
+            .choices()
+            .iter()
+            .flat_map(|choice| View::new(document, choice).properties(document, Direction::Response));
+        schema = direct.into_iter().chain(choices).find(|(field, _)| field == name).map(|(_, field)| field)?;
+    }
+    Some(schema)
 }
 
 fn is_uri(view: &View<'_>) -> bool {
-    let example = view.text("example").unwrap_or_default();
-    matches!(view.text("format"), Some("uri" | "url" | "uri-reference")) || example.contains("://")
+    matches!(view.text("format"), Some("uri" | "url" | "uri-reference"))
 }
 
-/// A sentence about the next page for the operation's description; empty if there is none.
+/// A sentence about the next page for the operation's description; empty if there is none. `parameter` is the Python name
+/// of the parameter that asks for it.
 pub(crate) fn hint(paging: Paging, parameter: &str) -> String {
     match paging {
         Paging::None => String::new(),
-        Paging::Link => format!(" Until page.next is None, {parameter}=page.next gets the next page."),
-        Paging::Field(written) => format!(" Until it is None, {parameter}={written} gets the next page."),
+        Paging::Link => format!("Until page.next is None, {parameter}=page.next gets the next page."),
+        Paging::Field(written) | Paging::Mark(_, written) => {
+            format!("Until it is empty, {parameter}={written} gets the next page.")
+        }
     }
 }
 

@@ -9,30 +9,39 @@ use crate::Limits;
 use crate::document::Document;
 use crate::view::{Direction, View};
 
-/// Reads the schemas of one document, each once.
+/// Reads the schemas of one document.
 pub(crate) struct Schemas<'a> {
     document: &'a Document,
     limits: &'a Limits,
-    /// By the place of the schema in the document.
+    /// Whole schemas, by their place in the document.
     known: HashMap<(*const Value, Direction), Value>,
+    parts: Parts,
+}
+
+/// Components that were read, by their place in the document and the levels that were kept.
+type Parts = HashMap<(*const Value, Direction, usize), Part>;
+
+enum Part {
+    /// It has that many schemas.
+    Fits(Value, usize),
+    /// It has more than that many.
+    TooLarge(usize),
 }
 
 impl<'a> Schemas<'a> {
     /// A reader of that document's schemas.
     pub(crate) fn new(document: &'a Document, limits: &'a Limits) -> Self {
-        Self { document, limits, known: HashMap::new() }
+        Self { document, limits, known: HashMap::new(), parts: HashMap::new() }
     }
 
     /// The schema without references, as deep as the limits let it be.
     pub(crate) fn read(&mut self, schema: &'a Value, direction: Direction) -> Value {
-        // Those that refer to one component are one.
-        let place =
-            schema.get("$ref").and_then(Value::as_str).and_then(|reference| self.document.target(reference).ok());
-        let key = (std::ptr::from_ref(place.unwrap_or(schema)), direction);
+        let key = (std::ptr::from_ref(component(self.document, schema).unwrap_or(schema)), direction);
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let mut reader = Reader { document: self.document, direction, left: 0, open: Vec::new() };
+        let (document, parts) = (self.document, &mut self.parts);
+        let mut reader = Reader { document, direction, left: 0, open: Vec::new(), parts };
         let read = (1..=self.limits.schema_depth).rev().find_map(|depth| {
             reader.left = self.limits.schema_nodes;
             reader.open.clear();
@@ -44,35 +53,58 @@ impl<'a> Schemas<'a> {
     }
 }
 
+/// What a schema refers to, if it does. Those that refer to one component are one.
+fn component<'a>(document: &'a Document, schema: &'a Value) -> Option<&'a Value> {
+    document.target(schema.get("$ref")?.as_str()?).ok()
+}
+
 /// Values that an enumeration can have; of a longer one only the type is kept.
 const MOST_CHOICES: usize = 40;
 
-struct Reader<'a> {
+struct Reader<'a, 'p> {
     document: &'a Document,
     direction: Direction,
     /// Schemas that there is room for.
     left: usize,
     /// The schemas that are being read.
     open: Vec<*const Value>,
+    parts: &'p mut Parts,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Reader<'a, '_> {
     /// `None` if there is no room for all of it.
     fn read(&mut self, schema: &'a Value, depth: usize) -> Option<Value> {
-        self.left = self.left.checked_sub(1)?;
-        let place = std::ptr::from_ref(self.place(schema));
+        let component = component(self.document, schema);
+        let place = std::ptr::from_ref(component.unwrap_or(schema));
         if self.open.contains(&place) {
+            self.left = self.left.checked_sub(1)?;
             return Some(json!({"type": "object"}));
         }
+        let key = (place, self.direction, depth);
+        match self.parts.get(&key).filter(|_| component.is_some()) {
+            Some(Part::Fits(known, size)) => {
+                self.left = self.left.checked_sub(*size)?;
+                return Some(known.clone());
+            }
+            Some(Part::TooLarge(size)) if *size >= self.left => return None,
+            _ => {}
+        }
+        let before = self.left;
         self.open.push(place);
-        let read = self.read_view(&View::new(self.document, schema), depth);
+        let one = self.left.checked_sub(1);
+        let read = one.and_then(|left| {
+            self.left = left;
+            self.read_view(&View::new(self.document, schema), depth)
+        });
         self.open.pop();
+        if component.is_some() {
+            let part = match &read {
+                Some(read) => Part::Fits(read.clone(), before - self.left),
+                None => Part::TooLarge(before),
+            };
+            self.parts.insert(key, part);
+        }
         read
-    }
-
-    fn place(&self, schema: &'a Value) -> &'a Value {
-        let reference = schema.get("$ref").and_then(Value::as_str);
-        reference.and_then(|reference| self.document.target(reference).ok()).unwrap_or(schema)
     }
 
     fn read_view(&mut self, view: &View<'a>, depth: usize) -> Option<Value> {

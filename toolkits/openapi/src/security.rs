@@ -51,7 +51,7 @@ impl<'a> Schemes<'a> {
         let mut schemes = BTreeMap::new();
         let mut places = Vec::new();
         for (name, scheme) in declared.and_then(Value::as_object).into_iter().flatten() {
-            let read = document.object(scheme).and_then(|fields| place(fields));
+            let read = document.object(scheme).and_then(place);
             let credential = config.credentials.get(name).or(config.credential.as_ref());
             let grant = read.and_then(|place| {
                 if let Place::Parameter(location, parameter) = &place {
@@ -104,9 +104,10 @@ impl<'a> Schemes<'a> {
             let grants = alternative.keys().map(|name| self.schemes.get(name.as_str()).cloned().flatten());
             match grants.collect::<Option<Vec<Grant>>>() {
                 Some(sent) => return Grants { sent, missing: None },
-                None => {
-                    drop(missing.get_or_insert_with(|| alternative.keys().cloned().collect::<Vec<_>>().join(" and ")))
+                None if missing.is_none() => {
+                    missing = Some(alternative.keys().cloned().collect::<Vec<_>>().join(" and "));
                 }
+                None => {}
             }
         }
         Grants { sent: Vec::new(), missing: missing.filter(|_| !anonymous) }

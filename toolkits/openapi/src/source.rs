@@ -8,10 +8,8 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::client::{self, Body};
+use crate::value::{Kept, MOST_LEVELS};
 use crate::{Error, Limits, Source};
-
-/// Levels of lists and objects in a document: what the JSON parser takes.
-const MOST_LEVELS: usize = 127;
 
 /// Values in a document of YAML, whose aliases let a short text be a long document.
 const MOST_YAML_VALUES: usize = 4_000_000;
@@ -78,7 +76,7 @@ fn parse(bytes: &[u8], source: &Source) -> Result<Value, Error> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let json = match serde_json::from_slice(bytes) {
-        Ok(value) => return Ok(value),
+        Ok(Kept(value)) => return Ok(value),
         Err(error) => error,
     };
     // A document of YAML may begin with a brace too, but then the message about JSON is the likelier one.
@@ -99,7 +97,7 @@ fn parse(bytes: &[u8], source: &Source) -> Result<Value, Error> {
         strict_booleans: true,
         with_snippet: false,
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+    serde_saphyr::from_str_with_options(text, options).map(|Kept(value)| value).map_err(|error| {
         let text = error.to_string();
         wrong(text.lines().next().unwrap_or_default().to_owned())
     })
@@ -126,6 +124,15 @@ mod tests {
                 "x": [1, 1.5, null, null, "yes", "on", "2024-01-01"],
             }}},
         });
+        assert_eq!(parsed(text), Ok(expected));
+    }
+
+    #[test]
+    fn examples_are_left_out_and_names_are_not() {
+        let text = r#"{"example": 1, "components": {"schemas": {"examples": {"properties": {
+            "example": {"example": {"a": 1}, "type": "string"}, "properties": {"example": 1, "type": "object"}}}}}}"#;
+        let expected = json!({"components": {"schemas": {"examples": {"properties": {
+            "example": {"type": "string"}, "properties": {"type": "object"}}}}}});
         assert_eq!(parsed(text), Ok(expected));
     }
 
