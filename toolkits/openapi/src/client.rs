@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::sync::Once;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use reqwest::redirect::Policy;
@@ -27,10 +28,13 @@ pub(crate) fn build(limits: &Limits) -> Result<Client, reqwest::Error> {
         .connect_timeout(limits.connect)
         .redirect(policy)
         .user_agent(concat!("fimble/", env!("CARGO_PKG_VERSION")))
-        // A connection that a server closed while it was idle would fail the next call.
-        .pool_max_idle_per_host(0)
+        // A connection that a server closed while it was idle could fail the next call; few close one so soon.
+        .pool_idle_timeout(LONGEST_IDLE)
         .build()
 }
+
+/// How long a connection is kept for the next call.
+const LONGEST_IDLE: Duration = Duration::from_secs(2);
 
 /// True if both have the same scheme, host and port.
 pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {

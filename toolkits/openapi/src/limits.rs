@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct Limits {
     /// Bytes of the document. Default 67,108,864.
     pub document_bytes: usize,
+    /// Values in the document, names not counted and examples left out. Default 4,000,000.
+    pub document_values: usize,
     /// How long fetching the document may take. Default 30 s.
     pub fetch: Duration,
     /// Operations; what follows is left out. Default 2,000.
@@ -19,6 +21,8 @@ pub struct Limits {
     pub schema_depth: usize,
     /// Schemas within the schema of a parameter or a result; fewer levels are kept where there would be more. Default 150.
     pub schema_nodes: usize,
+    /// Schemas within all parameters and results; what comes after that many reads as anything. Default 400,000.
+    pub schemas: usize,
     /// Problems that are listed. Default 200.
     pub problems: usize,
     /// How long connecting to the server may take. Default 10 s.
@@ -41,12 +45,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             document_bytes: 64 * 1024 * 1024,
+            document_values: 4_000_000,
             fetch: Duration::from_secs(30),
             operations: 2_000,
             parameters: 200,
             references: 32,
             schema_depth: 5,
             schema_nodes: 150,
+            schemas: 400_000,
             problems: 200,
             connect: Duration::from_secs(10),
             call: Duration::from_secs(60),

@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) targets: Vec<(String, Target)>,
     /// The body.
     pub(crate) body: Option<Body>,
+    /// True if the server is not the one that the host means: it gets nothing of the host's.
+    pub(crate) foreign: bool,
     /// What is sent to prove who calls.
     pub(crate) grants: Grants,
     /// How the next page is found.
@@ -116,7 +118,7 @@ pub(crate) struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    /// The operation and its plan. `server` is where it is; credentials are left out of a server that is `foreign`.
+    /// The operation and its plan. `server` is where it is; one that is `foreign` gets no credential.
     ///
     /// # Errors
     /// One sentence: why it cannot be used.
@@ -180,6 +182,7 @@ impl<'a> Operations<'a> {
             path,
             targets,
             body,
+            foreign,
             grants,
             paging: response.paging,
             accept: response.accept,

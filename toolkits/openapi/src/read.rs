@@ -97,7 +97,11 @@ pub(crate) fn toolkit(
         .map_err(|error| Error::Setting { setting: "the HTTP client".to_owned(), problem: client::reason(&error) })?;
     let sender = Sender { client, headers: headers(config)? };
     let credentials = config.credentials.values().chain(&config.credential).map(|credential| credential.secret());
-    let secrets = credentials.chain(config.headers.values()).map(|secret| secret.expose().to_owned()).collect();
+    let mut secrets: Vec<String> =
+        credentials.chain(config.headers.values()).map(|secret| secret.expose().to_owned()).collect();
+    secrets.extend(operations.schemes.sent_secrets());
+    // Where one is a part of another, the longer one is masked first.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     Ok((DocumentToolkit { declaration, plans, sender, secrets, limits: *limits }, problems))
 }
 

@@ -87,7 +87,9 @@ pub(crate) fn build(
         value.set_sensitive(true);
         headers.insert(COOKIE, value);
     }
-    headers.extend(sender.headers.clone());
+    if !plan.foreign {
+        headers.extend(sender.headers.clone());
+    }
     let mut request = sender.client.request(plan.method.clone(), url);
     if let Some(body) = &plan.body {
         let media = match sorted.content_type {

@@ -13,8 +13,10 @@ use crate::view::{Direction, View};
 pub(crate) struct Schemas<'a> {
     document: &'a Document,
     limits: &'a Limits,
-    /// Whole schemas, by their place in the document.
-    known: HashMap<(*const Value, Direction), Value>,
+    /// Whole schemas and how many are in them, by their place in the document.
+    known: HashMap<(*const Value, Direction), (Value, usize)>,
+    /// Schemas that there is room for in all results together.
+    left: usize,
     parts: Parts,
 }
 
@@ -31,14 +33,19 @@ enum Part {
 impl<'a> Schemas<'a> {
     /// A reader of that document's schemas.
     pub(crate) fn new(document: &'a Document, limits: &'a Limits) -> Self {
-        Self { document, limits, known: HashMap::new(), parts: HashMap::new() }
+        Self { document, limits, known: HashMap::new(), left: limits.schemas, parts: HashMap::new() }
     }
 
     /// The schema without references, as deep as the limits let it be.
     pub(crate) fn read(&mut self, schema: &'a Value, direction: Direction) -> Value {
         let key = (std::ptr::from_ref(component(self.document, schema).unwrap_or(schema)), direction);
-        if let Some(known) = self.known.get(&key) {
+        if let Some((known, size)) = self.known.get(&key) {
+            let Some(left) = self.left.checked_sub(*size) else { return Value::Bool(true) };
+            self.left = left;
             return known.clone();
+        }
+        if self.left == 0 {
+            return Value::Bool(true);
         }
         let (document, parts) = (self.document, &mut self.parts);
         let mut reader = Reader { document, direction, left: 0, open: Vec::new(), parts };
@@ -47,8 +54,10 @@ impl<'a> Schemas<'a> {
             reader.open.clear();
             reader.read(schema, depth)
         });
+        let size = self.limits.schema_nodes.saturating_sub(reader.left);
         let read = read.unwrap_or(Value::Bool(true));
-        self.known.insert(key, read.clone());
+        self.left = self.left.saturating_sub(size);
+        self.known.insert(key, (read.clone(), size));
         read
     }
 }

@@ -83,6 +83,16 @@ impl<'a> Schemes<'a> {
         Self { schemes, places, general: document.get("security"), bearer }
     }
 
+    /// The credentials as they are sent in headers, without the name of their scheme.
+    pub(crate) fn sent_secrets(&self) -> Vec<String> {
+        let grants = self.schemes.values().flatten().chain(&self.bearer);
+        let headers = grants.filter_map(|grant| match grant {
+            Grant::Header(_, value) => value.to_str().ok(),
+            Grant::Query(..) | Grant::Cookie(..) => None,
+        });
+        headers.filter_map(|value| value.rsplit(' ').next()).map(str::to_owned).collect()
+    }
+
     /// True if a parameter there is a credential's.
     pub(crate) fn holds(&self, location: Location, name: &str) -> bool {
         self.places.iter().any(|(place, own)| *place == location && own.eq_ignore_ascii_case(name))

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::client::{self, Body};
-use crate::value::{Kept, MOST_LEVELS};
+use crate::value::{MOST_LEVELS, kept};
 use crate::{Error, Limits, Source};
 
 /// Values in a document of YAML, whose aliases let a short text be a long document.
@@ -32,7 +32,7 @@ pub(crate) async fn read(source: &Source, limits: &Limits) -> Result<(Value, Opt
             (bytes, Some(url))
         }
     };
-    parse(&bytes, source).map(|value| (value, base))
+    parse(&bytes, source, limits.document_values).map(|value| (value, base))
 }
 
 async fn read_file(path: &Path, source: &Source, limits: &Limits) -> Result<Vec<u8>, Error> {
@@ -71,12 +71,13 @@ fn too_large(source: &Source, limits: &Limits) -> Error {
 }
 
 /// JSON where the text begins like JSON, else YAML.
-fn parse(bytes: &[u8], source: &Source) -> Result<Value, Error> {
+fn parse(bytes: &[u8], source: &Source, most: usize) -> Result<Value, Error> {
     let wrong = |problem: String| Error::NotOpenApi { document: source.to_string(), problem };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    let json = match serde_json::from_slice(bytes) {
-        Ok(Kept(value)) => return Ok(value),
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let json = match kept(&mut deserializer, most).and_then(|value| deserializer.end().map(|()| value)) {
+        Ok(value) => return Ok(value),
         Err(error) => error,
     };
     // A document of YAML may begin with a brace too, but then the message about JSON is the likelier one.
@@ -97,10 +98,11 @@ fn parse(bytes: &[u8], source: &Source) -> Result<Value, Error> {
         strict_booleans: true,
         with_snippet: false,
     };
-    serde_saphyr::from_str_with_options(text, options).map(|Kept(value)| value).map_err(|error| {
-        let text = error.to_string();
-        wrong(text.lines().next().unwrap_or_default().to_owned())
-    })
+    serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| kept(deserializer, most))
+        .map_err(|error| {
+            let text = error.to_string();
+            wrong(text.lines().next().unwrap_or_default().to_owned())
+        })
 }
 
 #[cfg(test)]
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Value, String> {
-        parse(text.as_bytes(), &Source::Text(String::new())).map_err(|error| error.to_string())
+        parse(text.as_bytes(), &Source::Text(String::new()), 1_000_000).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -134,6 +136,16 @@ mod tests {
         let expected = json!({"components": {"schemas": {"examples": {"properties": {
             "example": {"type": "string"}, "properties": {"type": "object"}}}}}});
         assert_eq!(parsed(text), Ok(expected));
+    }
+
+    #[test]
+    fn values_are_counted() {
+        for text in ["[1, [2], {\"a\": 3}]", "- 1\n- [2]\n- {a: 3}\n"] {
+            let read = |most| parse(text.as_bytes(), &Source::Text(String::new()), most);
+            assert_eq!(read(6).unwrap(), json!([1, [2], {"a": 3}]));
+            let problem = read(5).unwrap_err().to_string();
+            assert!(problem.contains("it has too many values"), "{problem}");
+        }
     }
 
     #[test]

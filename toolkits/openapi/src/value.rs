@@ -1,18 +1,15 @@
 //! JSON as it is kept of a document: without examples, which are most of some documents and of no use here.
 
+use std::cell::Cell;
 use std::fmt;
 
+use serde::de;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
 use serde_json::{Map, Number, Value};
 
-/// A document's JSON.
-pub(crate) struct Kept(pub(crate) Value);
-
-impl<'de> Deserialize<'de> for Kept {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Place { names: false, depth: 0 }.deserialize(deserializer).map(Kept)
-    }
+/// Reads a document's JSON of at most `most` values.
+pub(crate) fn kept<'de, D: Deserializer<'de>>(deserializer: D, most: usize) -> Result<Value, D::Error> {
+    Place { names: false, depth: 0, left: &Cell::new(most) }.deserialize(deserializer)
 }
 
 /// Levels of lists and objects: what the JSON parser takes too.
@@ -39,30 +36,34 @@ const OF_NAMES: [&str; 13] = [
 ];
 
 #[derive(Clone, Copy)]
-struct Place {
+struct Place<'l> {
     /// True if the fields of an object here are names.
     names: bool,
     depth: usize,
+    /// Values that there is room for.
+    left: &'l Cell<usize>,
 }
 
-impl Place {
+impl Place<'_> {
     fn below<E: Error>(self, names: bool) -> Result<Self, E> {
         if self.depth >= MOST_LEVELS {
             return Err(E::custom(format!("it has more than {MOST_LEVELS} levels")));
         }
-        Ok(Self { names, depth: self.depth + 1 })
+        Ok(Self { names, depth: self.depth + 1, left: self.left })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place {
+impl<'de> DeserializeSeed<'de> for Place<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let left = self.left.get().checked_sub(1);
+        self.left.set(left.ok_or_else(|| D::Error::custom("it has too many values"))?);
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Place {
+impl<'de> Visitor<'de> for Place<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -136,11 +136,12 @@ async fn another_server_of_the_document_gets_no_credential() {
         json!({"/x": get("other", &other.uri()), "/y": get("same", &format!("{}/v2", main.uri()))}),
         json!({"servers": [{"url": main.uri()}], "security": [{"bearer": []}], "components": schemes()["components"]}),
     );
-    let toolkit = loaded(&source, Config { credential: Some(token()), ..Config::default() }).await.toolkit;
+    let headers = BTreeMap::from([("X-Gateway".to_owned(), Secret::new("g"))]);
+    let toolkit = loaded(&source, Config { credential: Some(token()), headers, ..Config::default() }).await.toolkit;
     call(&*toolkit, "other", json!({})).await.unwrap();
     call(&*toolkit, "same", json!({})).await.unwrap();
     assert_eq!(seen(&other).await, "");
-    assert_eq!(seen(&main).await, "authorization: Bearer s3cr3t-value");
+    assert_eq!(seen(&main).await, "authorization: Bearer s3cr3t-value; x-gateway: g");
 }
 
 #[tokio::test]
@@ -168,4 +169,24 @@ async fn what_a_server_sends_back_is_masked() {
     assert_eq!(error.kind, ErrorKind::Denied);
     let hint = "the host has no credential for `header`; tell the user that one must be configured";
     assert_eq!(error.hint.as_deref(), Some(hint));
+}
+
+#[tokio::test]
+async fn a_password_is_masked_in_its_encoded_form_too() {
+    let server = MockServer::start().await;
+    let echo = |request: &Request| {
+        let header = request.headers["authorization"].to_str().unwrap().to_owned();
+        ResponseTemplate::new(200).set_body_json(header)
+    };
+    Mock::given(any()).respond_with(echo).mount(&server).await;
+    let more = json!({"security": [{"basic": []}], "components": schemes()["components"]});
+    let source = document(json!({"/x": {"get": {"operationId": "get"}}}), more);
+    let basic = Credential::Basic { user: "ada".to_owned(), password: Secret::new(SECRET) };
+    let config = Config {
+        base_url: Some(server.uri()),
+        credentials: BTreeMap::from([("basic".to_owned(), basic)]),
+        ..Config::default()
+    };
+    let toolkit = loaded(&source, config).await.toolkit;
+    assert_eq!(call(&*toolkit, "get", json!({})).await, Ok(json!("Basic ********")));
 }
