@@ -5,6 +5,7 @@
 //! so late because many programs read it: any `store` that was meant for Fimble wins.
 
 mod place;
+mod services;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 pub use self::place::{Place, StorePlace};
+pub use self::services::{A2a, OpenApi};
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
 
 /// All settings.
@@ -56,19 +58,30 @@ pub struct Toolkits {
     pub manifests: Vec<PathBuf>,
     /// Files of MCP servers in the `mcpServers` form. Default none.
     pub mcp: Vec<PathBuf>,
+    /// OpenAPI documents. Default none.
+    pub openapi: Vec<OpenApi>,
+    /// A2A agents. Default none.
+    pub a2a: Vec<A2a>,
     /// Toolkits by name that programs do not see. Default none.
     pub disabled: Vec<String>,
 }
 
 impl Default for Toolkits {
     fn default() -> Self {
-        Self { roots: vec![PathBuf::from(".")], manifests: Vec::new(), mcp: Vec::new(), disabled: Vec::new() }
+        Self {
+            roots: vec![PathBuf::from(".")],
+            manifests: Vec::new(),
+            mcp: Vec::new(),
+            openapi: Vec::new(),
+            a2a: Vec::new(),
+            disabled: Vec::new(),
+        }
     }
 }
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 16] = [
+const USER_ONLY: [&str; 18] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -85,6 +98,8 @@ const USER_ONLY: [&str; 16] = [
     "toolkits.roots",
     "toolkits.manifests",
     "toolkits.mcp",
+    "toolkits.openapi",
+    "toolkits.a2a",
 ];
 
 /// The most seconds for which a session is kept. A hundred years.

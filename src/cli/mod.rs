@@ -17,6 +17,8 @@ mod person;
 mod prompt;
 mod ps;
 mod run;
+mod service_toolkits;
+mod service_toolkits;
 mod sessions;
 mod show;
 mod thinking;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, more_toolkits};
+use super::{Failure, more_toolkits, service_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
@@ -69,7 +69,8 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
         StorePlace::Redis(address, _) => address.secrets().to_vec(),
         StorePlace::File(_) => Vec::new(),
     };
-    let secrets = Secrets::new(own.chain(store).chain(environment));
+    let services = service_toolkits::secrets(config);
+    let secrets = Secrets::new(own.chain(store).chain(environment).chain(services));
     Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
 }
 
