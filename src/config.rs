@@ -5,6 +5,7 @@
 //! so late because many programs read it: any `store` that was meant for Fimble wins.
 
 mod place;
+mod services;
 mod toolkits;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 pub use self::place::{Place, StorePlace};
+pub use self::services::{A2a, OpenApi};
 pub use self::toolkits::{On, Toolkits};
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
 
@@ -50,7 +52,7 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 23] = [
+const USER_ONLY: [&str; 25] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -74,6 +76,8 @@ const USER_ONLY: [&str; 23] = [
     "toolkits.shell",
     "toolkits.nginx",
     "toolkits.systemd",
+    "toolkits.openapi",
+    "toolkits.a2a",
 ];
 
 /// The most seconds for which a session is kept. A hundred years.

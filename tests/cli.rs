@@ -467,3 +467,50 @@ fn toolkits_that_need_a_setting_are_there_only_with_it() {
         "error: the `url` of the Prometheus server is no address\n\nhint: write one such as http://127.0.0.1:9090\n";
     assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
 }
+
+#[test]
+fn services_elsewhere_are_toolkits() {
+    use wiremock::matchers::{header, method, path};
+    use wiremock::{Mock, MockServer, ResponseTemplate};
+
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(MockServer::start());
+    let url = server.uri();
+    let answers = |json: serde_json::Value| ResponseTemplate::new(200).set_body_json(json);
+    let document = serde_json::json!({
+        "openapi": "3.1.0", "info": {"title": "Pets"}, "servers": [{"url": "/v1"}],
+        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}, "security": [{"key": []}],
+        "paths": {"/pets/{id}": {"get": {"operationId": "get_pet", "parameters": [
+            {"name": "id", "in": "path", "schema": {"type": "integer"}}]}}, "/broken": []},
+    });
+    let card = serde_json::json!({"name": "Cook", "supportedInterfaces": [
+        {"url": format!("{url}/rpc"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]});
+    let said = serde_json::json!({"result": {"message": {"parts": [{"text": "Bread."}]}}});
+    let pet = answers(serde_json::json!({"name": "Tom"}));
+    let asked = Mock::given(path("/v1/pets/7")).and(header("authorization", "Bearer top-secret")).respond_with(pet);
+    runtime.block_on(async {
+        asked.mount(&server).await;
+        Mock::given(path("/openapi.json")).respond_with(answers(document)).mount(&server).await;
+        Mock::given(path("/.well-known/agent-card.json")).respond_with(answers(card)).mount(&server).await;
+        Mock::given(method("POST")).and(path("/rpc")).respond_with(answers(said)).mount(&server).await;
+    });
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join("config/fimble")).unwrap();
+    let written = format!("[[toolkits.openapi]]\nname = 'pets'\ndocument = '{url}/openapi.json'\ntoken = 'PETS_KEY'\n");
+    std::fs::write(home.path().join("config/fimble/config.toml"), written).unwrap();
+    std::fs::write(
+        home.path().join("program.py"),
+        "pet = await pets_toolkit.get_pet(7)\nanswer = await cook_toolkit.send('Bake')\nprint(pet.name, answer.text)\n",
+    )
+    .unwrap();
+    let arguments = ["--a2a", &url, "run", "program.py", "--yes"];
+    let output = home.fimble(&arguments).env("PETS_KEY", "top-secret").output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Tom Bread.\n"), "{}", stderr(&output));
+    let warning =
+        format!("warning: {url}/openapi.json: /broken: the path cannot be read: there is no object where one must be");
+    assert!(stderr(&output).contains(&warning), "{}", stderr(&output));
+
+    let output = home.fimble(&["toolkits", "list"]).output().unwrap();
+    let warning = format!("warning: {url}/openapi.json is left out: the environment variable `PETS_KEY` is not set");
+    assert!(stderr(&output).contains(&warning) && !stdout(&output).contains("pets_toolkit"), "{}", stderr(&output));
+}

@@ -18,6 +18,8 @@ mod prompt;
 mod ps;
 mod resume;
 mod run;
+mod service_toolkits;
+mod service_toolkits;
 mod sessions;
 mod shipped_toolkits;
 mod show;

@@ -1,4 +1,5 @@
-//! Toolkits that the command line or the configuration adds to the shipped ones: manifests and MCP servers.
+//! Toolkits that the command line or the configuration adds to the shipped ones: manifests, MCP servers, OpenAPI documents and
+//! A2A agents.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,9 +8,9 @@ use clap::Args;
 use fimble_toolkit::Toolkit;
 use futures_util::future::join_all;
 
-use super::Failure;
+use super::{Failure, service_toolkits};
 
-use crate::config::{Config, folders};
+use crate::config::{A2a, Config, OpenApi, folders};
 
 /// Where further toolkits come from.
 #[derive(Debug, Args)]
@@ -20,6 +21,12 @@ pub(super) struct MoreToolkits {
     /// Add the MCP servers of this `mcpServers` JSON file.
     #[arg(long = "mcp", value_name = "FILE", global = true)]
     servers: Vec<PathBuf>,
+    /// Add the API of this OpenAPI document.
+    #[arg(long = "openapi", value_name = "FILE|URL", global = true)]
+    documents: Vec<String>,
+    /// Add the A2A agent at this address.
+    #[arg(long = "a2a", value_name = "URL", global = true)]
+    agents: Vec<String>,
 }
 
 impl MoreToolkits {
@@ -27,6 +34,9 @@ impl MoreToolkits {
     pub(super) fn add_to(&self, config: &mut Config) {
         config.toolkits.manifests.extend(self.folders.iter().cloned());
         config.toolkits.mcp.extend(self.servers.iter().cloned());
+        let document = |document: &String| OpenApi { document: document.clone(), ..OpenApi::default() };
+        config.toolkits.openapi.extend(self.documents.iter().map(document));
+        config.toolkits.a2a.extend(self.agents.iter().map(|url| A2a { url: url.clone(), ..A2a::default() }));
     }
 }
 
@@ -66,8 +76,8 @@ pub(super) fn server_settings() -> fimble_mcp::Settings {
     }
 }
 
-/// The toolkits of the configured manifests and servers. One that cannot be used is told on standard error and left out;
-/// servers start side by side. `taken` are the names of the toolkits that are there already.
+/// The toolkits of the configured manifests, servers, documents and agents. One that cannot be used is told on standard error and
+/// left out; servers start side by side. `taken` are the names of the toolkits that are there already.
 ///
 /// # Errors
 /// A file of servers that cannot be read.
@@ -91,5 +101,6 @@ pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dy
             Err(error) => note!("warning: {error}\n\nhint: {}", error.hint()),
         }
     }
+    toolkits.extend(service_toolkits::load(config).await);
     Ok(toolkits)
 }

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Failure, more_toolkits, shipped_toolkits};
+use super::{Failure, more_toolkits, service_toolkits, shipped_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
@@ -89,7 +89,7 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     };
     let servers = config.toolkits.mcp.iter().filter_map(|file| fimble_mcp::read(file).ok());
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
-    let toolkits = config.toolkits.secrets();
+    let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     let secrets = Secrets::new(own.chain(store).chain(toolkits).chain(environment).chain(servers));
     Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use super::{A2a, OpenApi};
+
 /// The shipped toolkits. Those with a table of their own are off until it is there: what nobody asked for does not stand in a
 /// prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +19,10 @@ pub struct Toolkits {
     pub manifests: Vec<PathBuf>,
     /// Files of MCP servers in the `mcpServers` form. Default none.
     pub mcp: Vec<PathBuf>,
+    /// OpenAPI documents. Default none.
+    pub openapi: Vec<OpenApi>,
+    /// A2A agents. Default none.
+    pub a2a: Vec<A2a>,
     /// Toolkits by name that programs do not see. Default none.
     pub disabled: Vec<String>,
     /// `prometheus_toolkit`; there if it has a `url`.
@@ -46,6 +52,8 @@ impl Default for Toolkits {
             roots: vec![PathBuf::from(".")],
             manifests: Vec::new(),
             mcp: Vec::new(),
+            openapi: Vec::new(),
+            a2a: Vec::new(),
             disabled: Vec::new(),
             prometheus: fimble_prometheus::Config::default(),
             postgres: fimble_postgres::Config::default(),

@@ -9,6 +9,7 @@ mod declaration;
 mod error;
 mod name;
 mod person;
+mod python_names;
 mod schema;
 mod signature;
 
@@ -18,6 +19,7 @@ pub use declaration::{Declaration, Operation, Parameter, Risk};
 pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};
 pub use person::{Answers, Person};
+pub use python_names::{python_name, python_names};
 pub use signature::{annotation, classes, literal, parameter_text, signature};
 
 use async_trait::async_trait;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Error;
-use crate::name::python_name;
 use crate::variables::Variables;
+use fimble_toolkit::python_name;
 
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,7 +23,6 @@ mod file;
 mod http;
 mod limits;
 mod login;
-mod name;
 mod opening;
 mod outcome;
 mod parameter;

@@ -22,9 +22,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use crate::config::Transport;
-use crate::name::python_name;
 use crate::variables::Variables;
 use crate::{Endpoint, Error, Server, Settings, http};
+use fimble_toolkit::python_name;
 
 /// Logs in to a server: finds its authorization server, registers there if need be, lets `open_url` show the user an
 /// address to visit, waits there until the browser comes back, and keeps the tokens. They are used from the next

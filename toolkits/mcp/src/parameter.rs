@@ -5,8 +5,8 @@ use fimble_toolkit::Parameter;
 use serde_json::{Map, Value, json};
 
 use crate::Limits;
-use crate::name::python_names;
 use crate::size::json_bytes;
+use fimble_toolkit::python_names;
 
 /// One parameter of a tool.
 #[derive(Debug, Clone, PartialEq)]

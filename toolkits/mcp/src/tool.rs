@@ -6,10 +6,10 @@ use std::time::Duration;
 use fimble_toolkit::{Operation, Risk};
 use serde_json::{Map, Value};
 
-use crate::name::python_names;
 use crate::parameter::{Field, definitions, parameters, whole};
 use crate::size::json_bytes;
 use crate::{Limits, Server};
+use fimble_toolkit::python_names;
 
 /// What a call of an operation needs to know of its tool.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,27 +1,36 @@
-//! Python names for the names that servers chose: the same names always give the same names. It does not know tools.
+//! Python names for the names that servers and documents chose: the same names always give the same names. It does not
+//! know what is named.
 
-use fimble_toolkit::is_python_name;
+use std::collections::{HashMap, HashSet};
+
+use crate::is_python_name;
 
 /// A Python name for each of `originals`, in their order; no two are the same.
 ///
 /// A name that is a Python name stays. Otherwise what Python does not take becomes `_`, a keyword gets a `_` behind it,
 /// and what is taken by then gets a number. `fallback` begins the names of which nothing is left.
-pub(crate) fn python_names(originals: &[&str], fallback: &str) -> Vec<String> {
+pub fn python_names(originals: &[&str], fallback: &str) -> Vec<String> {
     // Those that need no change come first, so that no neighbour takes a name from its owner.
+    let mut taken: HashSet<String> = HashSet::with_capacity(originals.len());
     let mut names: Vec<Option<String>> = Vec::with_capacity(originals.len());
-    for (index, original) in originals.iter().enumerate() {
-        let own = usable(original) && !originals.iter().take(index).any(|earlier| earlier == original);
+    for original in originals {
+        let own = usable(original) && taken.insert((*original).to_owned());
         names.push(own.then(|| (*original).to_owned()));
     }
-    let mut taken: Vec<String> = names.iter().flatten().cloned().collect();
+    // Where the last search for a free number ended: names of one base must not each begin at 2.
+    let mut reached: HashMap<String, usize> = HashMap::new();
     let mut chosen = Vec::with_capacity(names.len());
     for (original, name) in originals.iter().zip(names) {
         chosen.push(name.unwrap_or_else(|| {
             let base = python_name(original, fallback);
-            let numbered = (2_usize..).map(|number| format!("{}_{number}", base.trim_end_matches('_')));
-            let free = std::iter::once(base.clone()).chain(numbered).find(|name| !taken.contains(name));
-            let name = free.unwrap_or(base);
-            taken.push(name.clone());
+            let stem = base.trim_end_matches('_').to_owned();
+            let number = reached.entry(stem.clone()).or_insert(1);
+            let mut name = base;
+            while taken.contains(&name) {
+                *number += 1;
+                name = format!("{stem}_{number}");
+            }
+            taken.insert(name.clone());
             name
         }));
     }
@@ -29,7 +38,7 @@ pub(crate) fn python_names(originals: &[&str], fallback: &str) -> Vec<String> {
 }
 
 /// A Python name that resembles `original`.
-pub(crate) fn python_name(original: &str, fallback: &str) -> String {
+pub fn python_name(original: &str, fallback: &str) -> String {
     let ascii = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
     let name: String = original.chars().take(MAX_CHARACTERS).map(ascii).collect();
     let name = name.trim_matches('_');

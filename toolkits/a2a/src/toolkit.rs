@@ -1,0 +1,321 @@
+//! One agent as a toolkit: `send`, `get_task`, `cancel_task`.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fimble_toolkit::{Call, Declaration, ErrorKind, Operation, Parameter, Risk, ToolError, Toolkit, python_name};
+use futures_util::StreamExt;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout_at};
+use url::Url;
+use uuid::Uuid;
+
+use crate::answer::{Answer, schema};
+use crate::client::{Peer, Results};
+use crate::limits::line;
+use crate::{Agent, Error, Limits, card};
+
+/// An agent that was reached once.
+pub(crate) struct AgentToolkit {
+    peer: Peer,
+    card: card::Card,
+    declaration: Declaration,
+}
+
+impl AgentToolkit {
+    /// Fetches the card.
+    pub(crate) async fn connect(agent: Agent, limits: Limits) -> Result<Self, Error> {
+        let mut agent = agent;
+        let url = Url::parse(&agent.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or_else(|| Error::Setting {
+            agent: agent.name.clone(),
+            problem: "a `url` that is neither http:// nor https://".to_owned(),
+        })?;
+        let given = agent.name.clone();
+        if given.is_empty() {
+            url.host_str().unwrap_or_default().clone_into(&mut agent.name);
+        }
+        let place = card::address(&url);
+        let peer = Peer::new(&agent, place.clone(), limits)?;
+        let fetched = peer.get().await.map_err(|problem| Error::Unreachable { agent: agent.name.clone(), problem })?;
+        let card = card::read(&fetched, &place, &limits);
+        let card = card.map_err(|problem| Error::Card { agent: agent.name.clone(), problem })?;
+        let name = if given.is_empty() { card.name.to_lowercase() } else { given };
+        let declaration = Declaration {
+            name: format!("{}_toolkit", python_name(&name, "agent").trim_end_matches('_')),
+            description: card.description.clone(),
+            operations: operations(&limits),
+        };
+        Ok(Self { peer: peer.moved(card.url.clone()), card, declaration })
+    }
+
+    fn parameters(&self, fields: Value) -> Value {
+        let Value::Object(mut fields) = fields else { return fields };
+        if let Some(tenant) = &self.card.tenant {
+            fields.insert("tenant".into(), tenant.as_str().into());
+        }
+        Value::Object(fields)
+    }
+
+    async fn send(&self, called: &str, call: &Call) -> Result<Value, ToolError> {
+        let limits = &self.peer.limits;
+        let wait: Option<f64> = call.argument("wait_s")?;
+        let wait = match wait {
+            None => limits.wait,
+            Some(seconds) => Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|wait| *wait <= limits.longest_wait)
+                .ok_or_else(|| {
+                    let most = limits.longest_wait.as_secs();
+                    ToolError::invalid_argument(format!("{called}: `wait_s` must be from 0 to {most}"))
+                })?,
+        };
+        let parameters = self.parameters(match self.card.streaming {
+            true => json!({"message": message(call)?}),
+            false => json!({"message": message(call)?, "configuration": {"returnImmediately": true}}),
+        });
+        let until = Instant::now() + wait;
+        // What is not yet a task cannot be asked for later, so that it may take longer than the caller wants to wait.
+        let most = wait.max(limits.request);
+        let begun = begin(self.peer.clone(), self.card.streaming, called.to_owned(), parameters, most);
+        let mut open = Open {
+            toolkit: self,
+            begun: Some(tokio::spawn(begun)),
+            answer: Answer::default(),
+            own: call.argument("task_id")?,
+            waits: true,
+        };
+        let results = open.begin(called).await?;
+        self.follow(results, until, &mut open).await?;
+        if !open.answer.is_over() {
+            self.poll(called, until, &mut open).await?;
+        }
+        open.waits = false;
+        let answer = std::mem::take(&mut open.answer);
+        match answer.state {
+            Some(state @ ("failed" | "rejected")) => {
+                let said = line(&answer.sentence(), limits.message_characters);
+                let said = Some(said.trim_end_matches('.')).filter(|said| !said.is_empty());
+                let said = said.unwrap_or("it does not say why");
+                let what = if state == "failed" { "failed at it" } else { "does not take it on" };
+                Err(ToolError::failed(format!("{called}: the agent `{}` {what}: {said}", self.peer.name)))
+            }
+            _ => self.bounded(called, answer.record()),
+        }
+    }
+
+    /// Takes in what the agent tells while it works, until it is done, asks, or `until`.
+    async fn follow(&self, mut results: Results, until: Instant, open: &mut Open<'_>) -> Result<(), ToolError> {
+        while !open.answer.is_over() {
+            match timeout_at(until, results.next()).await {
+                Ok(Some(Ok(event))) => drop(open.answer.take(&event)),
+                // A stream that breaks leaves a task that can be asked for.
+                Ok(Some(Err(error))) if open.answer.task.is_none() || error.kind != ErrorKind::Unavailable => {
+                    return Err(error);
+                }
+                Ok(Some(Err(_)) | None) | Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the task until it is done, asks, or `until`.
+    async fn poll(&self, called: &str, until: Instant, open: &mut Open<'_>) -> Result<(), ToolError> {
+        let mut pause = FIRST_PAUSE;
+        while let Some(task) = open.answer.task.clone() {
+            if open.answer.is_over() || Instant::now() + pause > until {
+                return Ok(());
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            let result = self
+                .peer
+                .ask(called, "GetTask", self.parameters(json!({"id": task})), self.peer.limits.request)
+                .await?;
+            open.answer = Answer::of_task(&result);
+        }
+        Ok(())
+    }
+
+    async fn about(&self, called: &str, method: &str, call: &Call) -> Result<Value, ToolError> {
+        let task: String = call.argument("task_id")?;
+        let result =
+            self.peer.ask(called, method, self.parameters(json!({"id": task})), self.peer.limits.request).await?;
+        self.bounded(called, Answer::of_task(&result).record())
+    }
+
+    fn bounded(&self, called: &str, record: Value) -> Result<Value, ToolError> {
+        let (bytes, most) = (record.to_string().len(), self.peer.limits.result_bytes);
+        if bytes <= most {
+            return Ok(record);
+        }
+        let message = format!("the result of {called} has {bytes} bytes of JSON, more than {most}");
+        Err(ToolError::failed(message).with_hint("ask the agent for less"))
+    }
+}
+
+/// How long between two questions for a task's state.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The message of a call, as the wire has it.
+fn message(call: &Call) -> Result<Value, ToolError> {
+    let text: String = call.argument("message")?;
+    let data: Option<Value> = call.argument("data")?;
+    let mut parts = vec![json!({"text": text})];
+    parts.extend(data.map(|data| json!({"data": data})));
+    // The same call says the same message, so that an agent can tell that it has had it.
+    let id = if call.key.is_empty() { Uuid::now_v7().to_string() } else { call.key.clone() };
+    let mut message = Map::new();
+    message.insert("messageId".into(), id.into());
+    message.insert("role".into(), "ROLE_USER".into());
+    message.insert("parts".into(), parts.into());
+    for (argument, field) in [("task_id", "taskId"), ("context_id", "contextId")] {
+        if let Some(id) = call.argument::<Option<String>>(argument)? {
+            message.insert(field.into(), id.into());
+        }
+    }
+    Ok(Value::Object(message))
+}
+
+/// What an agent first answers to a message, and what follows it.
+type Begun = Result<(Value, Results), ToolError>;
+
+/// Sends a message and waits for the first answer.
+async fn begin(peer: Peer, streaming: bool, called: String, parameters: Value, most: Duration) -> Begun {
+    let begun = async {
+        if !streaming {
+            let result = peer.ask(&called, "SendMessage", parameters, most).await?;
+            return Ok((result, futures_util::stream::empty().boxed()));
+        }
+        let mut results = peer.stream(&called, "SendStreamingMessage", parameters).await?;
+        match results.next().await {
+            Some(first) => Ok((first?, results)),
+            None => Err(ToolError::failed(format!("{called}: the agent `{}` answered nothing", peer.name))),
+        }
+    };
+    peer.in_time(&called, most, begun).await
+}
+
+/// A task that somebody waits for. Dropped before its time, it is cancelled.
+struct Open<'a> {
+    toolkit: &'a AgentToolkit,
+    /// The first answer, until it is there. A task of its own: it is needed to know what to cancel.
+    begun: Option<JoinHandle<Begun>>,
+    answer: Answer,
+    /// The task that was there before the call, which is its own program's to cancel.
+    own: Option<String>,
+    waits: bool,
+}
+
+impl Open<'_> {
+    /// Takes in the first answer.
+    async fn begin(&mut self, called: &str) -> Result<Results, ToolError> {
+        let name = &self.toolkit.peer.name;
+        let stopped = || ToolError::failed(format!("{called}: the host is shutting down"));
+        let Some(begun) = self.begun.as_mut() else { return Err(stopped()) };
+        let begun = begun.await;
+        self.begun = None;
+        let (first, results) = begun.map_err(|_| stopped())??;
+        if self.answer.take(&first) {
+            return Ok(results);
+        }
+        Err(ToolError::failed(format!("{called}: the agent `{name}` answered neither a message nor a task")))
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let Some(runtime) = tokio::runtime::Handle::try_current().ok().filter(|_| self.waits) else { return };
+        let (peer, tenant) = (self.toolkit.peer.clone(), self.toolkit.parameters(json!({})));
+        let (begun, own) = (self.begun.take(), self.own.take());
+        let mut answer = std::mem::take(&mut self.answer);
+        runtime.spawn(async move {
+            if let Some(begun) = begun
+                && let Ok(Ok((first, _))) = begun.await
+            {
+                answer.take(&first);
+            }
+            let Some(task) = answer.task.clone().filter(|task| answer.is_open() && own.as_ref() != Some(task)) else {
+                return;
+            };
+            let mut parameters = tenant;
+            if let Some(fields) = parameters.as_object_mut() {
+                fields.insert("id".into(), task.into());
+            }
+            if let Err(error) = peer.ask("cancel", "CancelTask", parameters, peer.limits.request).await {
+                tracing::debug!(agent = peer.name, %error, "a task that nobody waits for was not cancelled");
+            }
+        });
+    }
+}
+
+#[async_trait]
+impl Toolkit for AgentToolkit {
+    fn declaration(&self) -> Declaration {
+        self.declaration.clone()
+    }
+
+    async fn call(&self, call: Call) -> Result<Value, ToolError> {
+        let called = format!("{}.{}()", self.declaration.name, call.operation);
+        match call.operation.as_str() {
+            "send" => self.send(&called, &call).await,
+            "get_task" => self.about(&called, "GetTask", &call).await,
+            "cancel_task" => self.about(&called, "CancelTask", &call).await,
+            other => {
+                let message = format!("{} has no operation `{other}`", self.declaration.name);
+                Err(ToolError::new(ErrorKind::UnknownOperation, message))
+            }
+        }
+    }
+}
+
+fn operations(limits: &Limits) -> Vec<Operation> {
+    let parameter = |name: &str, kind: &str, required: bool, description: &str| Parameter {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        schema: json!({"type": kind}),
+        required,
+        default: None,
+    };
+    let task = || parameter("task_id", "string", true, "The task's id.");
+    let mut wait = parameter("wait_s", "number", false, "Seconds to wait for the answer; the task goes on after that.");
+    wait.default = Some(limits.wait.as_secs().into());
+    let operation = |name: &str, description: &str, parameters: Vec<Parameter>, risk: Risk, most: Duration| Operation {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters,
+        returns: schema(),
+        risk,
+        idempotent: risk == Risk::Read,
+        // Each call has its own limit; the gate's comes later, because ours can say more.
+        timeout: Some(most),
+        enabled: true,
+    };
+    let mut data = parameter("data", "object", false, "Structured data beside the message.");
+    data.schema = json!({});
+    vec![
+        operation(
+            "send",
+            "Gives the agent a message and waits for its answer. A `question` in the answer is answered by another send with its task_id; \"working\" by get_task later.",
+            vec![
+                parameter("message", "string", true, "What it is told."),
+                data,
+                parameter("task_id", "string", false, "The task that this goes on with."),
+                parameter("context_id", "string", false, "The conversation that this belongs to."),
+                wait,
+            ],
+            Risk::Write,
+            limits.longest_wait + limits.request * 2,
+        ),
+        operation("get_task", "How far a task is.", vec![task()], Risk::Read, limits.request + Duration::from_secs(1)),
+        operation(
+            "cancel_task",
+            "Stops a task.",
+            vec![task()],
+            Risk::Destructive,
+            limits.request + Duration::from_secs(1),
+        ),
+    ]
+}
