@@ -115,7 +115,7 @@ fn take_control() -> Option<OwnedFd> {
 enum Prepared {
     /// This process only waits for the zygote, which is the first of its own process namespace.
     Outer(i32),
-    Zygote(Zygote),
+    Zygote(Box<Zygote>),
 }
 
 /// Locks this process in, layer by layer, and starts CPython between them.
@@ -204,7 +204,7 @@ fn prepare(start: &Start, control: &OwnedFd) -> Result<Prepared, Refusal> {
     // Nobody else's processes are counted in a user namespace of its own, nor for a user id that belongs to no account.
     let own_user = layers.iter().any(|layer| layer == "namespaces" || layer == "user");
     let confinement = Confinement { level: start.level, landlock, own_user };
-    Ok(Prepared::Zygote(Zygote {
+    Ok(Prepared::Zygote(Box::new(Zygote {
         layers,
         folders,
         confinement,
@@ -212,7 +212,7 @@ fn prepare(start: &Start, control: &OwnedFd) -> Result<Prepared, Refusal> {
         sweepers: Vec::new(),
         first: First::Awaited,
         warming: Some(warming),
-    }))
+    })))
 }
 
 struct Zygote {

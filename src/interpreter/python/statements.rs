@@ -133,7 +133,7 @@ impl Walk<'_> {
         u32::try_from(self.ends.partition_point(|end| *end < at.to_usize()) + 1).unwrap_or(u32::MAX)
     }
 
-    fn top<'a>(&mut self, statement: &'a Stmt) {
+    fn top(&mut self, statement: &Stmt) {
         match statement {
             Stmt::Assign(assign) if assign.targets.iter().all(Expr::is_name_expr) => {
                 self.assigned(&assign.targets, &assign.value);
