@@ -18,7 +18,6 @@ mod prompt;
 mod ps;
 mod run;
 mod service_toolkits;
-mod service_toolkits;
 mod sessions;
 mod show;
 mod thinking;
