@@ -19,7 +19,6 @@ mod ps;
 mod resume;
 mod run;
 mod service_toolkits;
-mod service_toolkits;
 mod sessions;
 mod shipped_toolkits;
 mod show;

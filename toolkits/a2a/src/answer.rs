@@ -68,10 +68,14 @@ impl Answer {
         !matches!(self.state, None | Some("submitted" | "working"))
     }
 
+    /// True if the agent waits for its caller.
+    pub(crate) fn asks(&self) -> bool {
+        matches!(self.state, Some("input_required" | "auth_required"))
+    }
+
     /// True if the agent still works at it, or waits for its caller.
     pub(crate) fn is_open(&self) -> bool {
-        self.task.is_some()
-            && matches!(self.state, None | Some("submitted" | "working" | "input_required" | "auth_required"))
+        self.task.is_some() && (self.asks() || !self.is_over())
     }
 
     /// What the agent said last, in one text.
@@ -82,7 +86,7 @@ impl Answer {
     /// The record that a program gets.
     pub(crate) fn record(&self) -> Value {
         let said = self.sentence();
-        let is_question = matches!(self.state, Some("input_required" | "auth_required"));
+        let is_question = self.asks();
         let made: Vec<String> =
             self.artifacts.iter().map(|artifact| text(&artifact.parts)).filter(|text| !text.is_empty()).collect();
         let whole = if made.is_empty() { said.clone() } else { made.join("\n") };

@@ -71,22 +71,25 @@ impl AgentToolkit {
                     ToolError::invalid_argument(format!("{called}: `wait_s` must be from 0 to {most}"))
                 })?,
         };
-        let parameters = self.parameters(match self.card.streaming {
-            true => json!({"message": message(call)?}),
-            false => json!({"message": message(call)?, "configuration": {"returnImmediately": true}}),
-        });
+        let own: Option<String> = call.argument("task_id")?;
+        let mut fields = json!({"message": message(call)?});
+        // At once comes the state that the task was in before it heard the message, so that only a new one is asked for so.
+        if !self.card.streaming && own.is_none() {
+            fields["configuration"] = json!({"returnImmediately": true});
+        }
+        let parameters = self.parameters(fields);
         let until = Instant::now() + wait;
         // What is not yet a task cannot be asked for later, so that it may take longer than the caller wants to wait.
         let most = wait.max(limits.request);
         let begun = begin(self.peer.clone(), self.card.streaming, called.to_owned(), parameters, most);
-        let mut open = Open {
-            toolkit: self,
-            begun: Some(tokio::spawn(begun)),
-            answer: Answer::default(),
-            own: call.argument("task_id")?,
-            waits: true,
+        let mut open =
+            Open { toolkit: self, begun: Some(tokio::spawn(begun)), answer: Answer::default(), own, waits: true };
+        let results = match open.begin(called).await {
+            Err(error) if error.kind == ErrorKind::Timeout && open.own.is_some() => {
+                return self.about(called, "GetTask", call).await;
+            }
+            begun => begun?,
         };
-        let results = open.begin(called).await?;
         self.follow(results, until, &mut open).await?;
         if !open.answer.is_over() {
             self.poll(called, until, &mut open).await?;
@@ -107,8 +110,12 @@ impl AgentToolkit {
 
     /// Takes in what the agent tells while it works, until it is done, asks, or `until`.
     async fn follow(&self, mut results: Results, until: Instant, open: &mut Open<'_>) -> Result<(), ToolError> {
-        while !open.answer.is_over() {
-            match timeout_at(until, results.next()).await {
+        // A stream may begin with the task as it was: the question that this message answers.
+        let mut is_old = open.own.is_some() && open.answer.asks();
+        while is_old || !open.answer.is_over() {
+            let next = timeout_at(until, results.next()).await;
+            is_old = false;
+            match next {
                 Ok(Some(Ok(event))) => drop(open.answer.take(&event)),
                 // A stream that breaks leaves a task that can be asked for.
                 Ok(Some(Err(error))) if open.answer.task.is_none() || error.kind != ErrorKind::Unavailable => {

@@ -20,6 +20,10 @@ fn small() -> Limits {
 
 /// What `send` gives when the agent answers with that.
 async fn sent(answer: ResponseTemplate, streaming: bool) -> Result<Value, ToolError> {
+    sent_with(json!({"message": "x", "wait_s": 0}), answer, streaming).await
+}
+
+async fn sent_with(arguments: Value, answer: ResponseTemplate, streaming: bool) -> Result<Value, ToolError> {
     let server = MockServer::start().await;
     Mock::given(method("GET"))
         .respond_with(ResponseTemplate::new(200).set_body_json(card(streaming)))
@@ -27,7 +31,7 @@ async fn sent(answer: ResponseTemplate, streaming: bool) -> Result<Value, ToolEr
         .await;
     Mock::given(method("POST")).respond_with(answer).mount(&server).await;
     let toolkit = connect(agent(&server.uri()), small()).await.unwrap();
-    call(&*toolkit, "send", json!({"message": "x", "wait_s": 0})).await
+    call(&*toolkit, "send", arguments).await
 }
 
 fn events(text: &str) -> ResponseTemplate {
@@ -98,6 +102,21 @@ async fn a_stream_that_breaks_leaves_the_task() {
     assert_eq!(
         (&answer["state"], &answer["task_id"], &answer["context_id"]),
         (&json!("working"), &json!("t1"), &json!("c1"))
+    );
+}
+
+#[tokio::test]
+async fn an_answered_question_is_not_asked_again() {
+    let state = |state: &str| json!({"state": state, "message": {"parts": [{"text": state}]}});
+    let old = json!({"result": {"task": {"id": "t1", "status": state("TASK_STATE_INPUT_REQUIRED")}}});
+    let new = json!({"result": {"statusUpdate": {"taskId": "t1", "status": state("TASK_STATE_COMPLETED")}}});
+    let on = || json!({"message": "Bergen", "task_id": "t1"});
+    let answer = sent_with(on(), events(&format!("data: {old}\n\ndata: {new}\n\n")), true).await.unwrap();
+    assert_eq!((&answer["state"], &answer["text"]), (&json!("completed"), &json!("TASK_STATE_COMPLETED")));
+    let answer = sent_with(on(), events(&format!("data: {old}\n\n")), true).await.unwrap();
+    assert_eq!(
+        (&answer["state"], &answer["question"]),
+        (&json!("input_required"), &json!("TASK_STATE_INPUT_REQUIRED"))
     );
 }
 
