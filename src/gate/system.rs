@@ -20,7 +20,7 @@ use crate::record::Variable;
 use crate::session::Emitter;
 
 /// The name that programs call it by.
-pub(super) const NAME: &str = "system_toolkit";
+pub const NAME: &str = "system_toolkit";
 
 /// The toolkit of one round.
 pub(super) struct System {
