@@ -15,7 +15,7 @@ use super::{Failure, more_toolkits, service_toolkits, shipped_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
-use crate::gate::{Gate, Secrets};
+use crate::gate::{Gate, SYSTEM_TOOLKIT, Secrets};
 use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
@@ -44,8 +44,7 @@ pub(super) async fn store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
 /// The registry with the shipped toolkits and those that were added.
 pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
     let registry = shipped(config)?;
-    let taken: Vec<String> = registry.names().into_iter().map(|(name, _)| name).collect();
-    for toolkit in more_toolkits::load(config, &taken).await? {
+    for toolkit in more_toolkits::load(config, &taken_names(&registry)).await? {
         registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }
     for name in &config.toolkits.disabled {
@@ -75,7 +74,12 @@ fn shipped(config: &Config) -> Result<Registry, Failure> {
 
 /// The names that other toolkits cannot have.
 pub(super) fn shipped_names(config: &Config) -> Result<Vec<String>, Failure> {
-    Ok(shipped(config)?.names().into_iter().map(|(name, _)| name).collect())
+    Ok(taken_names(&shipped(config)?))
+}
+
+fn taken_names(registry: &Registry) -> Vec<String> {
+    let own = std::iter::once(SYSTEM_TOOLKIT.to_owned());
+    own.chain(registry.names().into_iter().map(|(name, _)| name)).collect()
 }
 
 pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {

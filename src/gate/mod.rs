@@ -30,6 +30,7 @@ pub use live::{Live, RoundView, Wait, WaitKind};
 pub use policy::{Decision, Policy};
 pub use round::RoundGate;
 pub use secrets::Secrets;
+pub use system::NAME as SYSTEM_TOOLKIT;
 
 use crate::registry::Registry;
 

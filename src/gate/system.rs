@@ -22,7 +22,7 @@ use crate::event::{Custom, EventKind};
 use crate::record::{CallRecord, CallStatus, Variable};
 
 /// The name that programs call it by.
-pub(super) const NAME: &str = "system_toolkit";
+pub const NAME: &str = "system_toolkit";
 
 /// The toolkit of one round.
 pub(super) struct System {

@@ -72,10 +72,9 @@ fn now() -> u64 {
 fn program(command: &str) -> Option<(PathBuf, u64, u128)> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let candidates = std::env::split_paths(&path).map(|folder| folder.join(command));
-    let found = std::iter::once(PathBuf::from(command)).chain(candidates).find_map(|file| {
+    std::iter::once(PathBuf::from(command)).chain(candidates).find_map(|file| {
         let metadata = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;
         let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         Some((file, metadata.len(), changed.as_nanos()))
-    });
-    found
+    })
 }

@@ -1,4 +1,4 @@
-//! The protocol's own suite for clients, in both eras: what each revision requires, 57 scenarios, most of them logins.
+//! The protocol's own suite for clients, in both eras: what each revision requires, 50 scenarios, most of them logins.
 
 use std::collections::BTreeMap;
 use std::process::Command;
