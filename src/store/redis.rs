@@ -10,11 +10,12 @@
 //!   loses what had not reached it. [`Redis::health`] says how the server is set.
 //! - Memory must not be reclaimed from the store: `maxmemory-policy noeviction`, which is Redis's default.
 //!
-//! Equal contents of one session are stored once; contents of different sessions lie in different slots of a cluster, and are
-//! stored once for each. Keys begin with `fimble:`, see `redis/keys.rs`; nothing in them is encrypted.
+//! Equal contents of one session and its forks are stored once; those of other sessions lie in different slots of a cluster, and
+//! are stored once for each. Keys begin with `fimble:`, see `redis/keys.rs`; nothing in them is encrypted.
 
 mod address;
 mod answer;
+mod branch;
 mod health;
 mod index;
 mod keys;
@@ -38,7 +39,7 @@ use self::read::PAGE;
 use self::scripts::Script;
 use self::write::Arguments;
 use super::packing::corrupt;
-use super::{RoundCommit, Store, StoreError};
+use super::{Rewind, RoundCommit, Store, StoreError};
 use crate::event::Event;
 use crate::record::{CallRecord, Round, SessionRecord, Variable, WrittenVariable};
 use crate::segment::Segment;
@@ -115,13 +116,17 @@ impl Redis {
     }
 
     async fn write(&self, script: &Script, session: &str, arguments: Arguments) -> Result<Answer, StoreError> {
+        self.write_keys(script, &keys::of_write(session), arguments).await
+    }
+
+    async fn write_keys(&self, script: &Script, keys: &[String], arguments: Arguments) -> Result<Answer, StoreError> {
         let size: usize = arguments.iter().map(Vec::len).sum();
         if size > WRITE_LIMIT {
             return Err(StoreError::Failed(format!("a write of {size} bytes is over the limit: {WRITE_LIMIT}")));
         }
         let mut all = write::begin(self.settings.keep, self.link.patience_for(size));
         all.extend(arguments);
-        Answer::read(self.link.script(script, &keys::of_write(session), &all).await?)
+        Answer::read(self.link.script(script, keys, &all).await?)
     }
 
     async fn read(&self, script: &Script, session: &str, arguments: &[String]) -> Result<Answer, StoreError> {
@@ -281,6 +286,14 @@ impl Store for Redis {
 
     async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError> {
         read::variables(&self.read(&scripts::VARIABLES_AT, session, &[round.to_string()]).await?)
+    }
+
+    async fn fork_session(&self, source: &str, fork: &SessionRecord) -> Result<(), StoreError> {
+        branch::fork(self, source, fork).await
+    }
+
+    async fn rewind_session(&self, rewind: &Rewind) -> Result<(), StoreError> {
+        branch::rewind(self, rewind).await
     }
 
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError> {

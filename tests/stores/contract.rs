@@ -8,6 +8,10 @@ use fimble::record::{Outcome, SessionRecord, SessionStatus};
 use fimble::segment::{Segment, SegmentKind};
 use fimble::store::{RoundCommit, Store, StoreError};
 
+pub use super::branches::{
+    a_fork_is_as_its_source_was, a_fork_that_cannot_be_is_refused, a_session_goes_back_in_place,
+    a_way_back_that_does_not_fit_changes_nothing, shared_contents_go_with_the_last_of_a_family,
+};
 use super::examples::{at, call, commit, done, ended, event, round, segment, session, written};
 
 /// Somewhere that a store is kept.
@@ -21,15 +25,15 @@ pub trait Place {
 }
 
 /// All that a session reads as, to compare before and after.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Everything {
-    session: Option<SessionRecord>,
-    segments: Vec<Segment>,
-    events: Vec<fimble::event::Event>,
-    rounds: Vec<fimble::record::Round>,
-    calls: Vec<fimble::record::CallRecord>,
-    variables: Vec<fimble::record::Variable>,
-    contents: Vec<fimble::record::WrittenVariable>,
+    pub session: Option<SessionRecord>,
+    pub segments: Vec<Segment>,
+    pub events: Vec<fimble::event::Event>,
+    pub rounds: Vec<fimble::record::Round>,
+    pub calls: Vec<fimble::record::CallRecord>,
+    pub variables: Vec<fimble::record::Variable>,
+    pub contents: Vec<fimble::record::WrittenVariable>,
 }
 
 pub async fn everything(place: &impl Place, id: &str) -> Everything {
@@ -97,15 +101,7 @@ pub async fn a_session_reads_as_it_was_written(place: &impl Place) {
 pub async fn an_unknown_session_reads_as_nothing_and_takes_no_write(place: &impl Place) {
     let store = place.open().await;
     store.create_session(&session("known")).await.unwrap();
-    let nothing = Everything {
-        session: None,
-        segments: vec![],
-        events: vec![],
-        rounds: vec![],
-        calls: vec![],
-        variables: vec![],
-        contents: vec![],
-    };
+    let nothing = Everything::default();
     assert_eq!(everything(place, "s").await, nothing);
     assert_eq!(store.contents("s", &["x".into()]).await.unwrap(), []);
     let writes = [

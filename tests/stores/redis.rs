@@ -192,6 +192,53 @@ async fn a_session_is_forgotten_when_its_time_is_over() {
 }
 
 #[tokio::test]
+async fn shared_contents_are_kept_as_long_as_one_of_the_family_needs_them() {
+    let server = Server::new();
+    let kept = async |seconds: Option<u64>| {
+        let settings = Settings { keep: seconds.map(Duration::from_secs), ..Settings::default() };
+        Redis::open(&Address::parse(&server.url()).unwrap(), settings).await.unwrap()
+    };
+    let ends = |key: &str| server.run(&["PEXPIRETIME", key])[0].parse::<i64>().unwrap();
+    let both = || (ends("fimble:{s}:contents"), ends("fimble:{s}:family"));
+    let fork = |id: &str| SessionRecord { rounds: 1, segments: 1, ..session(id) };
+    let (short, long, ever) = (kept(Some(1_000)).await, kept(Some(9_000)).await, kept(None).await);
+    short.create_session(&session("s")).await.unwrap();
+    short.open_round("s", &round(1)).await.unwrap();
+    short.commit_round(&full_commit()).await.unwrap();
+    server.run(&["HSET", "fimble:{s}", "schema", "2"]);
+
+    long.fork_session("s", &fork("s.0000000f")).await.unwrap();
+    let (row, forked) = (ends("fimble:{s}"), ends("fimble:{s}.0000000f"));
+    assert!(row > 0 && forked > row);
+    assert_eq!(both(), (forked, forked));
+    assert_eq!(server.run(&["HGET", "fimble:{s}", "schema"]), [VERSION.to_string()], "older programs keep off");
+    for part in [":segments", ":rounds", ":numbers", ":versions", ":variables"] {
+        assert_eq!(ends(&format!("fimble:{{s}}.0000000f{part}")), forked, "{part}");
+        assert_eq!(ends(&format!("fimble:{{s}}{part}")), row, "{part}");
+    }
+    // The source goes on, and shortens nothing.
+    short.open_round("s", &round(2)).await.unwrap();
+    assert_eq!(both(), (forked, forked));
+    ever.fork_session("s", &fork("s.0000000a")).await.unwrap();
+    assert_eq!((both(), ends("fimble:{s}.0000000a:rounds")), ((-1, -1), -1));
+    short.open_round("s", &round(3)).await.unwrap();
+    long.open_round("s.0000000f", &round(2)).await.unwrap();
+    assert_eq!(both(), (-1, -1));
+
+    // The row of the one whose time is over goes by itself.
+    server.run(&["DEL", "fimble:{s}", "fimble:{s}:versions"]);
+    ever.delete_session("s.0000000a").await.unwrap();
+    long.open_round("s.0000000f", &round(3)).await.unwrap();
+    let forked = ends("fimble:{s}.0000000f");
+    assert_eq!(both(), (forked, forked));
+    let read = short.contents("s.0000000f", &["x".into()]).await.unwrap();
+    assert_eq!(read, [written("x", 1, "1")]);
+    long.delete_session("s.0000000f").await.unwrap();
+    let left = server.run(&["KEYS", "fimble:{s}*"]);
+    assert!(!left.iter().any(|key| key.ends_with(":contents") || key.ends_with(":family")), "{left:?}");
+}
+
+#[tokio::test]
 async fn a_commit_is_one_round_trip_once_its_session_is_listed() {
     let server = Server::new();
     let store = server.store().await;

@@ -1,9 +1,9 @@
-//! The names of the keys, and the numbers in them. Everything of one session has its id between braces, which Redis Cluster
-//! hashes alone: so it lies in one slot and can be changed by one script.
+//! The names of the keys, and the numbers in them. Everything of one session and its forks has the id that they began with
+//! between braces, which Redis Cluster hashes alone: so it lies in one slot and can be changed by one script.
 
 use std::fmt::Write;
 
-use crate::store::StoreError;
+use crate::store::{StoreError, family};
 
 /// The key that holds the schema version of the whole store.
 pub const SCHEMA: &str = "fimble:schema";
@@ -25,16 +25,36 @@ const PARTS: [&str; 10] = [
     ":variables", // hash: name -> round of its last version
 ];
 
-/// The keys of a session, for a script that only reads.
+/// The part that a session shares with its forks.
+const SHARED: &str = ":contents";
+
+/// The keys of a session, for a script that only reads: its own, then the hash of its family's forks, see
+/// `scripts/family.lua`, and the row of the session that the family began with.
 pub fn of_session(id: &str) -> Vec<String> {
-    let tag = escaped(id);
-    PARTS.iter().map(|part| format!("fimble:{{{tag}}}{part}")).collect()
+    let mut keys = own(id);
+    let root = escaped(family::root(id));
+    keys.extend([format!("fimble:{{{root}}}:family"), format!("fimble:{{{root}}}")]);
+    keys
+}
+
+/// The keys of a new fork, the mark of this write, and the keys of its source.
+pub fn of_fork(id: &str, source: &str) -> Vec<String> {
+    let mut keys = of_write(id);
+    keys.extend(own(source));
+    keys
+}
+
+fn own(id: &str) -> Vec<String> {
+    let root = escaped(family::root(id));
+    let mark = family::mark(id).map(|mark| format!(".{mark}")).unwrap_or_default();
+    let mark_of = |part: &str| if part == SHARED { "" } else { &mark };
+    PARTS.iter().map(|part| format!("fimble:{{{root}}}{}{part}", mark_of(part))).collect()
 }
 
 /// The keys of a session and the mark of one write, for a script that changes it.
 pub fn of_write(id: &str) -> Vec<String> {
     let mut keys = of_session(id);
-    keys.push(format!("fimble:{{{}}}:write:{}", escaped(id), uuid::Uuid::now_v7().simple()));
+    keys.push(format!("fimble:{{{}}}:write:{}", escaped(family::root(id)), uuid::Uuid::now_v7().simple()));
     keys
 }
 
@@ -82,6 +102,9 @@ mod tests {
         let tags: Vec<String> = ["s", "", "%", "}", "a}b{", "é/ü", "a:segments"].map(escaped).into();
         assert_eq!(tags, ["s", "%", "%25", "%7D", "a%7Db%7B", "%C3%A9%2F%C3%BC", "a%3Asegments"]);
         assert_eq!(of_session("}")[..2], ["fimble:{%7D}", "fimble:{%7D}:segments"]);
+        assert_eq!(of_session("s.01234567")[6..8], ["fimble:{s}.01234567:calls", "fimble:{s}:contents"]);
+        assert_eq!(of_session("s.01234567")[10..], of_session("s")[10..]);
+        assert_eq!(of_fork("s.01234567", "s")[13..], of_session("s")[..10]);
         assert_ne!(of_user("a", "b/c"), of_user("a/b", "c"));
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::answer::{Answer, VERSION, unexpected};
 use super::keys::number;
 use crate::event::Event;
-use crate::record::{CallRecord, Round, SessionRecord};
+use crate::record::{CallRecord, Round, SessionRecord, Variable};
 use crate::segment::Segment;
 use crate::store::packing::{hash_bytes, pack, pack_record};
-use crate::store::{RoundCommit, StoreError, check};
+use crate::store::{Rewind, RoundCommit, StoreError, check};
 
 /// Arguments of a script.
 pub type Arguments = Vec<Vec<u8>>;
@@ -40,6 +40,35 @@ pub fn create_session(session: &SessionRecord) -> Result<Arguments, StoreError> 
         number(*events)?,
         turn(session),
     ]))
+}
+
+/// The way back to an earlier round.
+///
+/// # Errors
+/// `Failed` for one that contradicts itself, and for what cannot be stored.
+pub fn rewind_session(rewind: &Rewind) -> Result<Arguments, StoreError> {
+    check::rewind(rewind)?;
+    let Rewind { before, session, round, written, removed } = rewind;
+    let mut arguments = texts([
+        session.tenant.clone(),
+        session.user.clone(),
+        number(before.rounds)?,
+        number(before.segments)?,
+        number(before.events)?,
+        session.title.clone(),
+        status(session)?,
+        session.updated_at.to_string(),
+        number(session.rounds)?,
+        number(session.segments)?,
+        number(round.number)?,
+    ]);
+    arguments.push(pack_record("round", round)?);
+    arguments.push(written.len().to_string().into_bytes());
+    for variable in written {
+        arguments.extend([variable.name.clone().into_bytes(), hash(variable)?, pack_record("variable", variable)?]);
+    }
+    arguments.extend(removed.iter().map(|name| name.clone().into_bytes()));
+    Ok(arguments)
 }
 
 /// A session's new row and what is appended to it.
@@ -85,12 +114,7 @@ pub fn commit_round(commit: &RoundCommit) -> Result<Arguments, StoreError> {
     arguments.push(commit.written.len().to_string().into_bytes());
     for written in &commit.written {
         let variable = &written.variable;
-        // The first 64 bytes of a version are its hash.
-        hash_bytes(&variable.hash)
-            .ok_or_else(|| StoreError::Failed(format!("`{}` is no content hash", variable.hash)))?;
-        arguments.push(variable.name.clone().into_bytes());
-        arguments.push(variable.hash.clone().into_bytes());
-        arguments.push(pack_record("variable", variable)?);
+        arguments.extend([variable.name.clone().into_bytes(), hash(variable)?, pack_record("variable", variable)?]);
         arguments.push(pack(&written.content)?);
     }
     arguments.extend(commit.removed.iter().map(|name| name.clone().into_bytes()));
@@ -141,6 +165,14 @@ pub fn appended(
             Err(unexpected(&answer.word))
         }
         word => Err(unexpected(word)),
+    }
+}
+
+/// A variable's hash: the first 64 bytes of its version.
+fn hash(variable: &Variable) -> Result<Vec<u8>, StoreError> {
+    match hash_bytes(&variable.hash) {
+        Some(_) => Ok(variable.hash.clone().into_bytes()),
+        None => Err(StoreError::Failed(format!("`{}` is no content hash", variable.hash))),
     }
 }
 
