@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "cli/branch.rs"]
+mod branch;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

@@ -157,11 +157,11 @@ impl BranchError {
         match self {
             BranchError::NoRound { .. } => Some(format!("`fimble sessions show {id}` lists the rounds")),
             BranchError::Open(_) => Some(format!("`fimble sessions resume {id}` goes on with it")),
-            BranchError::Undone { .. } => Some(
-                "name an earlier round, or one after it; its variables are still shown by \
-                                               `fimble sessions vars --at`"
-                    .to_owned(),
-            ),
+            BranchError::Undone { .. } => {
+                let hint =
+                    "name an earlier round, or one after it; `fimble sessions vars --at` still shows its variables";
+                Some(hint.to_owned())
+            }
             BranchError::Store(error) => error.hint().map(str::to_owned),
         }
     }
