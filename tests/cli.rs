@@ -4,6 +4,8 @@
 
 #[path = "cli/branch.rs"]
 mod branch;
+#[path = "cli/store.rs"]
+mod store;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

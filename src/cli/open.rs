@@ -22,6 +22,7 @@ use crate::session::Session;
 use crate::store::Store;
 use crate::store::redis::Redis;
 use crate::store::sqlite::Sqlite;
+use crate::store::upkeep::Upkeep;
 
 /// The tenant of everything that the command line stores.
 pub(super) const TENANT: &str = "local";
@@ -32,6 +33,11 @@ pub(super) fn user() -> String {
 }
 
 pub(super) async fn store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    Ok(upkeep(config).await?)
+}
+
+/// The store with what its owner may do with all of it.
+pub(super) async fn upkeep(config: &Config) -> Result<Arc<dyn Upkeep>, Failure> {
     Ok(match config.store_place()? {
         StorePlace::File(file) => Arc::new(Sqlite::open(&file)?),
         StorePlace::Redis(address, settings) => Arc::new(Redis::open(&address, settings).await?),
@@ -145,9 +151,14 @@ pub(super) struct Hold {
 /// # Errors
 /// Another process works in it.
 pub(super) fn hold(config: &Config, session: &Session) -> Result<Hold, Failure> {
+    hold_id(config, &session.record().id)
+}
+
+/// Takes the session of that id for this process, as [`hold`] does.
+pub(super) fn hold_id(config: &Config, id: &str) -> Result<Hold, Failure> {
     let folder = config.locks_folder()?;
     std::fs::create_dir_all(&folder)?;
-    let file = File::create(folder.join(&session.record().id))?;
+    let file = File::create(folder.join(id))?;
     match file.try_lock() {
         Ok(()) => Ok(Hold { _file: file }),
         Err(TryLockError::WouldBlock) => Err(Failure::new(5, "another fimble is at work in this session")

@@ -8,6 +8,8 @@ pub mod family;
 pub mod packing;
 pub mod redis;
 pub mod sqlite;
+pub mod transfer;
+pub mod upkeep;
 
 use async_trait::async_trait;
 

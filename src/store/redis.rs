@@ -22,6 +22,7 @@ mod keys;
 mod link;
 mod read;
 mod scripts;
+mod upkeep;
 mod write;
 
 use std::sync::Arc;

@@ -17,6 +17,7 @@ mod read;
 mod rows;
 mod schema;
 mod thread;
+mod upkeep;
 mod write;
 
 use std::path::Path;

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use fimble::record::{Outcome, Round, SessionRecord, SessionStatus, Variable};
+use fimble::store::upkeep::Upkeep;
 use fimble::store::{Rewind, RoundCommit, Store, StoreError};
 
 use super::contract::{Place, everything};
 use super::examples::{at, call, commit, done, ended, event, round, segment, session, written};
 
-const FORK: &str = "s.0000000f";
+pub const FORK: &str = "s.0000000f";
 const OTHER: &str = "s.0000000a";
 
 /// A session `s` of three rounds that have ended, with six segments, two events and a call in each round.
-pub async fn three_rounds(place: &impl Place) -> (Arc<dyn Store>, SessionRecord) {
+pub async fn three_rounds(place: &impl Place) -> (Arc<dyn Upkeep>, SessionRecord) {
     let store = place.open().await;
     store.create_session(&session("s")).await.unwrap();
     let mut record = session("s");
@@ -39,7 +40,7 @@ pub async fn three_rounds(place: &impl Place) -> (Arc<dyn Store>, SessionRecord)
 }
 
 /// A fork of `s` after a round, with so many segments.
-fn fork(id: &str, rounds: u64, segments: u64) -> SessionRecord {
+pub fn fork(id: &str, rounds: u64, segments: u64) -> SessionRecord {
     let status = SessionStatus::Idle;
     SessionRecord { rounds, segments, status, created_at: at(70), updated_at: at(80), ..session(id) }
 }
@@ -158,7 +159,7 @@ pub async fn a_fork_that_cannot_be_is_refused(place: &impl Place) {
 }
 
 /// Back to the end of round 1.
-fn back(before: &SessionRecord) -> Rewind {
+pub fn back(before: &SessionRecord) -> Rewind {
     let number = before.rounds + 1;
     let of = |name: &str, content: &str| Variable { round: number, ..written(name, 1, content).variable };
     Rewind {

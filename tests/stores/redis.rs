@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fimble::record::SessionRecord;
 use fimble::store::redis::{Address, Redis, Settings, VERSION};
+use fimble::store::upkeep::{Swept, Upkeep};
 use fimble::store::{RoundCommit, Store, StoreError};
 
 use crate::contract::Place;
@@ -12,7 +13,7 @@ use crate::examples::{at, call, commit, event, round, segment, session, written}
 use crate::server::Server;
 
 impl Place for Server {
-    async fn open(&self) -> Arc<dyn Store> {
+    async fn open(&self) -> Arc<dyn Upkeep> {
         Arc::new(self.store().await)
     }
 
@@ -236,6 +237,30 @@ async fn shared_contents_are_kept_as_long_as_one_of_the_family_needs_them() {
     long.delete_session("s.0000000f").await.unwrap();
     let left = server.run(&["KEYS", "fimble:{s}*"]);
     assert!(!left.iter().any(|key| key.ends_with(":contents") || key.ends_with(":family")), "{left:?}");
+}
+
+#[tokio::test]
+async fn what_forks_left_behind_is_swept_and_other_keys_are_left_alone() {
+    let server = Server::new();
+    let store = filled(&server).await;
+    let fork = SessionRecord { rounds: 1, segments: 1, ..session("s.0000000f") };
+    store.fork_session("s", &fork).await.unwrap();
+    // The time of one is over, another program has a key beside ours, and the contents of a third family are all that is left.
+    server.run(&["DEL", "fimble:{s}.0000000f"]);
+    server.run(&["SET", "fimble:{mail}", "x"]);
+    server.run(&["HSET", "fimble:{mail}:other", "x", "y"]);
+    server.run(&["HSET", "fimble:{t}:contents", &written("y", 1, "2").variable.hash, "12"]);
+    let statistics = store.statistics().await.unwrap();
+    assert_eq!((statistics.sessions, statistics.contents, statistics.unused), (1, 2, 1));
+    assert_eq!(store.sweep(true).await.unwrap(), Swept { contents: 1, content_bytes: 2, file_bytes: 0 });
+    assert_eq!(server.run(&["HLEN", "fimble:{s}:family"]), ["1"]);
+    assert_eq!(store.sweep(false).await.unwrap(), Swept { contents: 1, content_bytes: 2, file_bytes: 0 });
+    assert_eq!(server.run(&["EXISTS", "fimble:{s}:family", "fimble:{t}:contents"]), ["0"]);
+    assert_eq!(server.run(&["EXISTS", "fimble:{mail}", "fimble:{mail}:other"]), ["2"]);
+    assert_eq!(store.contents("s", &["x".into()]).await.unwrap(), [written("x", 1, "1")]);
+    server.run(&["HSET", "fimble:{s}", "schema", &(VERSION + 1).to_string()]);
+    let refused = store.sweep(false).await;
+    assert!(matches!(refused, Err(StoreError::TooNew { .. })), "{refused:?}");
 }
 
 #[tokio::test]

@@ -58,6 +58,29 @@ pub fn of_write(id: &str) -> Vec<String> {
     keys
 }
 
+/// What all keys of sessions match.
+pub const ALL: &str = "fimble:{*";
+
+/// The keys of a family, for a script that clears it: those of its root, and of every fork its row and its versions.
+pub fn of_family(root: &str, forks: &[String]) -> Vec<String> {
+    let mut keys = of_session(root);
+    keys.extend(forks.iter().flat_map(|row| [row.clone(), format!("{row}:versions")]));
+    keys
+}
+
+/// The session of which a key is the row; `None` for its other keys.
+pub fn session_of_row(key: &str) -> Option<String> {
+    let (root, mark) = key.strip_prefix("fimble:{")?.split_once('}')?;
+    let id = format!("{}{mark}", unescaped(root)?);
+    (mark.is_empty() || family::mark(&id).is_some_and(|own| mark == format!(".{own}"))).then_some(id)
+}
+
+/// The root of the family to which a key of shared contents belongs; `None` for other keys.
+pub fn root_of_contents(key: &str) -> Option<String> {
+    let (root, part) = key.strip_prefix("fimble:{")?.split_once('}')?;
+    if part == SHARED { unescaped(root) } else { None }
+}
+
 /// The sorted set of a user's sessions.
 pub fn of_user(tenant: &str, user: &str) -> String {
     format!("fimble:sessions:{{{}/{}}}", escaped(tenant), escaped(user))
@@ -93,6 +116,21 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
+/// What [`escaped`] made this of.
+fn unescaped(text: &str) -> Option<String> {
+    if text == "%" {
+        return Some(String::new());
+    }
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +143,13 @@ mod tests {
         assert_eq!(of_session("s.01234567")[6..8], ["fimble:{s}.01234567:calls", "fimble:{s}:contents"]);
         assert_eq!(of_session("s.01234567")[10..], of_session("s")[10..]);
         assert_eq!(of_fork("s.01234567", "s")[13..], of_session("s")[..10]);
+        for id in ["s", "", "%", "é/ü", "a.b", "s.01234567"] {
+            let keys = of_session(id);
+            assert_eq!(session_of_row(&keys[0]).as_deref(), Some(id));
+            assert!(keys[1..11].iter().all(|key| session_of_row(key).is_none()), "{keys:?}");
+            assert_eq!(root_of_contents(&keys[7]).as_deref(), Some(family::root(id)));
+        }
+        assert_eq!(session_of_row("fimble:{%Z}"), None);
         assert_ne!(of_user("a", "b/c"), of_user("a/b", "c"));
     }
 }

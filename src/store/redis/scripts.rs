@@ -64,4 +64,14 @@ scripts! {
     VARIABLES_AT: READ, include_str!("scripts/variables_at.lua");
     /// Some variables with their contents.
     CONTENTS: READ, include_str!("scripts/contents.lua");
+    /// All versions of all names.
+    VERSIONS: READ, include_str!("scripts/versions.lua");
+    /// One content.
+    CONTENT: READ, include_str!("scripts/content.lua");
+    /// How much a session holds.
+    COUNT: READ, include_str!("scripts/count.lua");
+    /// Counts a family's contents, and removes those that nothing refers to.
+    SWEEP: READ, include_str!("scripts/sweep.lua");
+    /// Stores a whole session.
+    PUT_SESSION: READ, FAMILY, WRITE, include_str!("scripts/put.lua");
 }

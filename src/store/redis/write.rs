@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::record::{CallRecord, Round, SessionRecord, Variable};
 use crate::segment::Segment;
 use crate::store::packing::{hash_bytes, pack, pack_record};
+use crate::store::upkeep::Whole;
 use crate::store::{Rewind, RoundCommit, StoreError, check};
 
 /// Arguments of a script.
@@ -40,6 +41,50 @@ pub fn create_session(session: &SessionRecord) -> Result<Arguments, StoreError> 
         number(*events)?,
         turn(session),
     ]))
+}
+
+/// A whole session that agrees with itself.
+///
+/// # Errors
+/// `Failed` for what cannot be stored.
+pub fn put_session(whole: &Whole, replace: bool) -> Result<Arguments, StoreError> {
+    let mut arguments = vec![if replace { "1" } else { "0" }.into()];
+    arguments.extend(create_session(&whole.session)?);
+    let count = |count: usize| count.to_string().into_bytes();
+    arguments.push(count(whole.segments.len()));
+    for segment in &whole.segments {
+        arguments.push(pack_record("segment", segment)?);
+    }
+    arguments.push(count(whole.events.len()));
+    for event in &whole.events {
+        arguments.push(pack_record("event", event)?);
+    }
+    arguments.push(count(whole.rounds.len()));
+    for round in &whole.rounds {
+        arguments.extend(open_round(round)?);
+    }
+    arguments.push(count(whole.calls.len()));
+    for (round, record) in &whole.calls {
+        arguments.extend(call(*round, record)?);
+    }
+    arguments.push(count(whole.versions.len()));
+    for version in &whole.versions {
+        arguments.push(format!("{}/{}", number(version.round)?, version.name).into_bytes());
+        arguments.push(match &version.variable {
+            Some(variable) => [hash(variable)?, pack_record("variable", variable)?].concat(),
+            None => Vec::new(),
+        });
+    }
+    arguments.push(count(whole.contents.len()));
+    for (hash, content) in &whole.contents {
+        arguments.extend([hash.clone().into_bytes(), pack(content)?]);
+    }
+    let variables = whole.variables();
+    arguments.push(count(variables.len()));
+    for (name, round) in variables {
+        arguments.extend([name.as_bytes().to_vec(), number(round)?.into_bytes()]);
+    }
+    Ok(arguments)
 }
 
 /// The way back to an earlier round.

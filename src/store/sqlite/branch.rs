@@ -113,7 +113,7 @@ impl Back {
         self.row.update(connection, session)?;
         let cut = "DELETE FROM segments WHERE session = ?1 AND id > ?2";
         execute(connection, cut, (session, self.segments)).map_err(failed("segment"))?;
-        let number = write::ended_round(connection, session, &self.round)?;
+        let number = write::stored_round(connection, session, &self.round)?;
         write::versions(connection, session, number, &self.written, &self.removed)
     }
 }

@@ -63,8 +63,8 @@ impl RoundRow {
     }
 }
 
-/// Stores a round that has ended, with no calls.
-pub(super) fn ended_round(connection: &Connection, session: i64, round: &RoundRow) -> Result<i64, StoreError> {
+/// Stores a round as it is, and answers its number.
+pub(super) fn stored_round(connection: &Connection, session: i64, round: &RoundRow) -> Result<i64, StoreError> {
     let sql = "INSERT INTO rounds (session, number, ended, record) VALUES (?1, ?2, ?3, ?4)";
     execute(connection, sql, (session, round.number, round.ended, &round.record)).map_err(failed("round"))?;
     Ok(round.number)
@@ -178,14 +178,7 @@ impl Append {
         check::append(&stored, record, &self.segment_ids, &self.event_numbers)?;
         let key = known(connection, &record.id)?;
         self.session.update(connection, key)?;
-        let sql = format!("INSERT INTO segments (session, {SEGMENT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
-        for segment in &self.segments {
-            execute(connection, &sql, segment.values(key)).map_err(failed("segment"))?;
-        }
-        let sql = "INSERT INTO events (session, seq, record) VALUES (?1, ?2, ?3)";
-        for (number, event) in &self.events {
-            execute(connection, sql, (key, number, event)).map_err(failed("event"))?;
-        }
+        segments_and_events(connection, key, &self.segments, &self.events)?;
         Ok(key)
     }
 }
@@ -225,6 +218,35 @@ impl Commit {
     }
 }
 
+/// Writes segments and events.
+pub(super) fn segments_and_events(
+    connection: &Connection,
+    session: i64,
+    segments: &[SegmentRow],
+    events: &[(i64, Vec<u8>)],
+) -> Result<(), StoreError> {
+    let sql = format!("INSERT INTO segments (session, {SEGMENT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    for segment in segments {
+        execute(connection, &sql, segment.values(session)).map_err(failed("segment"))?;
+    }
+    let sql = "INSERT INTO events (session, seq, record) VALUES (?1, ?2, ?3)";
+    for (number, event) in events {
+        execute(connection, sql, (session, number, event)).map_err(failed("event"))?;
+    }
+    Ok(())
+}
+
+/// Writes a version, and its content if it is not there.
+pub(super) fn version(connection: &Connection, session: i64, written: &VersionRow) -> Result<(), StoreError> {
+    let what = "variable";
+    if let Some(packed) = &written.content {
+        let content = "INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        execute(connection, content, (&written.hash, packed)).map_err(failed(what))?;
+    }
+    let sql = format!("INSERT INTO versions (session, {VARIABLE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+    execute(connection, &sql, written.values(session)).map(drop).map_err(failed(what))
+}
+
 /// Writes what a round made of names.
 pub(super) fn versions(
     connection: &Connection,
@@ -234,16 +256,10 @@ pub(super) fn versions(
     removed: &[String],
 ) -> Result<(), StoreError> {
     let what = "variable";
-    let content = "INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-    let version =
-        format!("INSERT INTO versions (session, {VARIABLE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
     let current = "INSERT INTO variables (session, name, round) VALUES (?1, ?2, ?3)
                    ON CONFLICT DO UPDATE SET round = excluded.round";
     for written in written {
-        if let Some(packed) = &written.content {
-            execute(connection, content, (&written.hash, packed)).map_err(failed(what))?;
-        }
-        execute(connection, &version, written.values(session)).map_err(failed(what))?;
+        version(connection, session, written)?;
         execute(connection, current, (session, &written.name, round)).map_err(failed(what))?;
     }
     for name in removed {
