@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "cli/branch.rs"]
+mod branch;
+#[path = "cli/store.rs"]
+mod store;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

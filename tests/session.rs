@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+#[path = "session/branch.rs"]
+mod branch;
 #[path = "session/carry.rs"]
 mod carry;
 

@@ -22,6 +22,7 @@ mod service_toolkits;
 mod sessions;
 mod shipped_toolkits;
 mod show;
+mod store;
 mod thinking;
 mod toolkits;
 mod worker;
@@ -75,6 +76,9 @@ enum Command {
     /// Show and remove stored sessions.
     #[command(subcommand)]
     Sessions(sessions::Sessions),
+    /// Count, clear and carry what is stored.
+    #[command(subcommand)]
+    Store(store::Upkeeping),
     /// Show and call toolkits.
     #[command(subcommand)]
     Toolkits(toolkits::Toolkits),
@@ -208,6 +212,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
                 command.execute(config).await
             }
             Command::Sessions(command) => command.execute(read(settings)?).await,
+            Command::Store(command) => command.execute(read(settings)?).await,
             Command::Toolkits(command) => command.execute(read(settings)?).await,
             Command::Model(command) => command.execute(read(settings)?).await,
             Command::Packages(command) => command.execute(read(settings)?).await,

@@ -25,6 +25,7 @@ use crate::session::Session;
 use crate::store::Store;
 use crate::store::redis::Redis;
 use crate::store::sqlite::Sqlite;
+use crate::store::upkeep::Upkeep;
 
 /// The tenant of everything that the command line stores.
 pub(super) const TENANT: &str = "local";
@@ -35,6 +36,11 @@ pub(super) fn user() -> String {
 }
 
 pub(super) async fn store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    Ok(upkeep(config).await?)
+}
+
+/// The store with what its owner may do with all of it.
+pub(super) async fn upkeep(config: &Config) -> Result<Arc<dyn Upkeep>, Failure> {
     Ok(match config.store_place()? {
         StorePlace::File(file) => Arc::new(Sqlite::open(&file)?),
         StorePlace::Redis(address, settings) => Arc::new(Redis::open(&address, settings).await?),
@@ -188,11 +194,16 @@ const LEASE: Duration = Duration::from_secs(15);
 /// # Errors
 /// Another process works in it.
 pub(super) async fn hold(config: &Config, session: &Session) -> Result<Hold, Failure> {
+    hold_id(config, session.store(), &session.record().id).await
+}
+
+/// Takes the session of that id for this process, as [`hold`] does.
+pub(super) async fn hold_id(config: &Config, store: Arc<dyn Store>, id: &str) -> Result<Hold, Failure> {
     let held = || {
         Failure::new(5, "another fimble is at work in this session")
             .with_hint("wait for it, or start a new session; `fimble sessions follow` shows what it does")
     };
-    let id = session.record().id.clone();
+    let id = id.to_owned();
     if let StorePlace::File(_) = config.store_place()? {
         let folder = config.locks_folder()?;
         std::fs::create_dir_all(&folder)?;
@@ -203,7 +214,7 @@ pub(super) async fn hold(config: &Config, session: &Session) -> Result<Hold, Fai
             Err(TryLockError::Error(error)) => Err(error.into()),
         };
     }
-    let (store, owner) = (session.store(), process_name());
+    let owner = process_name();
     if !store.take_lease(&id, &owner, LEASE).await? {
         return Err(held());
     }

@@ -11,9 +11,10 @@ use super::resume::How;
 use super::show::{clip, milliseconds};
 use super::{Failure, open, resume, worker};
 use crate::config::Config;
+use crate::gate::abandon;
 use crate::record::{CallStatus, Outcome, Round, SessionRecord, SessionStatus, Variable};
 use crate::segment::SegmentKind;
-use crate::session::{Change, Origin, Session};
+use crate::session::{BranchError, Change, Origin, Session};
 use crate::store::Store;
 
 /// Sessions that a list shows.
@@ -91,6 +92,22 @@ pub(super) enum Sessions {
         #[command(flatten)]
         how: How,
     },
+    /// Begin a new session that is as this one was after a round; prints its id.
+    Fork {
+        /// The session's id.
+        id: String,
+        /// After this round, 0 being the beginning; without it after the last one that ended.
+        #[arg(long, value_name = "ROUND")]
+        at: Option<u64>,
+    },
+    /// Take a session back to what it was after a round. Later rounds stay to be looked at; nothing of the world outside is undone.
+    Rewind {
+        /// The session's id.
+        id: String,
+        /// After this round, 0 being the beginning.
+        #[arg(long, value_name = "ROUND")]
+        at: u64,
+    },
     /// Remove one with all that belongs to it.
     Delete {
         /// The session's id.
@@ -131,6 +148,18 @@ impl Sessions {
                         .with_hint(format!("`fimble sessions vars {id} --at {round}` lists those there were"))
                 })?);
             }
+            Sessions::Fork { id, at } => {
+                let session = open::session(&config, store, Some(&id)).await?;
+                out!("{}", session.fork(at).await.map_err(|error| branch_failure(&id, &error))?.id);
+            }
+            Sessions::Rewind { id, at } => {
+                let mut session = open::session(&config, store, Some(&id)).await?;
+                let _hold = open::hold(&config, &session).await?;
+                let refused = |error| branch_failure(&id, &error);
+                session.check_round(at).await.map_err(refused)?;
+                abandon(&mut session, &format!("the session goes back to round {at}")).await?;
+                print_rounds(&[session.rewind(at).await.map_err(refused)?]);
+            }
             Sessions::Delete { id } => {
                 // Opening it first refuses unknown ids and other users' sessions.
                 open::session(&config, Arc::clone(&store), Some(&id)).await?;
@@ -139,6 +168,11 @@ impl Sessions {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn branch_failure(id: &str, error: &BranchError) -> Failure {
+    let code = if matches!(error, BranchError::Store(_)) { 5 } else { 2 };
+    Failure { code, hint: error.hint(id), message: error.to_string() }
 }
 
 /// One line a session on standard output.

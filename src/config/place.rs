@@ -56,7 +56,7 @@ impl Config {
     /// What `store` and `store_keep_s` mean.
     ///
     /// # Errors
-    /// A URL that is none of Redis, a file that is to forget sessions, or a user without a home folder.
+    /// A URL that is none of Redis, or a user without a home folder.
     pub fn store_place(&self) -> Result<StorePlace, ConfigError> {
         let refuse = |origin: &str, message: String| ConfigError { origin: origin.to_owned(), message };
         let name = self.store.reveal();
@@ -67,10 +67,6 @@ impl Config {
             })?;
             let keep = self.store_keep_s.map(Duration::from_secs);
             return Ok(StorePlace::Redis(address, redis::Settings { keep, ..redis::Settings::default() }));
-        }
-        if self.store_keep_s.is_some() {
-            let message = "a file keeps its sessions\n\nhint: leave it out, or name a Redis with `store = …`";
-            return Err(refuse("store_keep_s", message.to_owned()));
         }
         if !name.is_empty() {
             return Ok(StorePlace::File(PathBuf::from(name)));
@@ -135,7 +131,6 @@ mod tests {
         for (flags, origin) in [
             (&["store=mysql://u:secret@host"][..], "store"),
             (&["store=redis://u:secret@host/x"], "store"),
-            (&["store=a.db", "store_keep_s=60"], "store_keep_s"),
             (&["store=redis://host", "store_keep_s=0"], "store_keep_s"),
         ] {
             let error = of(flags).unwrap_err();

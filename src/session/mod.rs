@@ -3,7 +3,9 @@
 //!
 //! Whoever asks for a session says on whose behalf; the session of another tenant or user does not exist for them.
 
+mod branch;
 mod carry;
+mod cut;
 mod emitter;
 mod history;
 mod journal;
@@ -17,6 +19,7 @@ use jiff::Timestamp;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use uuid::Uuid;
 
+pub use branch::BranchError;
 pub use emitter::Emitter;
 pub use history::{Change, Origin};
 pub use journal::{Journal, call_key};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::packing::content_hash;
-use super::{RoundCommit, StoreError};
+use super::{Rewind, RoundCommit, StoreError, family};
 use crate::record::{Outcome, SessionRecord};
 
 /// Whether `session`, the ids of its new segments and the numbers of its new events go on from the `stored` record of
@@ -76,6 +76,75 @@ pub fn commit(commit: &RoundCommit) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// Whether `fork` can be a new fork of the session `source`: of its family, without events and with no turn under way.
+///
+/// # Errors
+/// `Failed`.
+pub fn fork(source: &str, fork: &SessionRecord) -> Result<(), StoreError> {
+    let refuse = |why: &str| Err(StoreError::Failed(format!("`{}` cannot be a fork of `{source}`: {why}", fork.id)));
+    if family::mark(&fork.id).is_none() || family::root(&fork.id) != family::root(source) {
+        return refuse("its id is none of that family");
+    }
+    if fork.events != 0 || fork.turn.is_some() {
+        return refuse("a fork has no events and no turn yet");
+    }
+    Ok(())
+}
+
+/// Whether the `stored` source has what `fork` is to take over.
+///
+/// # Errors
+/// `UnknownSession` if it is somebody else's, `Stale` if it has less.
+pub fn fork_from(stored: &SessionRecord, fork: &SessionRecord) -> Result<(), StoreError> {
+    if (&stored.tenant, &stored.user) != (&fork.tenant, &fork.user) {
+        return Err(StoreError::UnknownSession(stored.id.clone()));
+    }
+    if stored.rounds < fork.rounds || stored.segments < fork.segments {
+        return Err(StoreError::Stale(stored.id.clone()));
+    }
+    Ok(())
+}
+
+/// Whether the way back agrees with itself: it is the session's next round and has ended, it adds no segment, loses no event,
+/// and changes no name twice.
+///
+/// # Errors
+/// `Failed`, which names what does not fit.
+pub fn rewind(rewind: &Rewind) -> Result<(), StoreError> {
+    let refuse = |message: String| Err(StoreError::Failed(message));
+    let Rewind { before, session, round, written, removed } = rewind;
+    let number = round.number;
+    if before.id != session.id || before.rounds.checked_add(1) != Some(number) || session.rounds != number {
+        return refuse(format!("round {number} is not the next one of the session"));
+    }
+    if is_open(round.outcome.as_ref()) {
+        return refuse(format!("round {number} has not ended"));
+    }
+    if session.segments > before.segments || session.events != before.events || session.turn.is_some() {
+        return refuse("going back adds no segment, loses no event, and leaves no turn".to_owned());
+    }
+    if let Some(other) = written.iter().find(|variable| variable.round != number) {
+        return refuse(format!("`{}` is of round {}, not of round {number}", other.name, other.round));
+    }
+    let mut names = BTreeSet::new();
+    match written.iter().map(|variable| &variable.name).chain(removed).find(|name| !names.insert(*name)) {
+        Some(name) => refuse(format!("round {number} changes `{name}` twice")),
+        None => Ok(()),
+    }
+}
+
+/// Whether the `stored` session is still as `before` says.
+///
+/// # Errors
+/// `UnknownSession` if it is somebody else's, `Stale` if it is not.
+pub fn rewind_from(stored: &SessionRecord, before: &SessionRecord) -> Result<(), StoreError> {
+    if (&stored.tenant, &stored.user) != (&before.tenant, &before.user) {
+        return Err(StoreError::UnknownSession(before.id.clone()));
+    }
+    let counters = |record: &SessionRecord| (record.rounds, record.segments, record.events);
+    if counters(stored) == counters(before) { Ok(()) } else { Err(StoreError::Stale(before.id.clone())) }
 }
 
 /// True for a round that can still go on: it runs, waits, or its owner died.

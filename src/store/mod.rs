@@ -4,9 +4,12 @@
 //! implementation passes the same suite, `tests/stores.rs`.
 
 pub mod check;
+pub mod family;
 pub mod packing;
 pub mod redis;
 pub mod sqlite;
+pub mod transfer;
+pub mod upkeep;
 
 use std::time::Duration;
 
@@ -74,6 +77,15 @@ pub trait Store: Send + Sync {
     async fn release_lease(&self, _session: &str, _owner: &str) -> Result<(), StoreError> {
         Ok(())
     }
+    /// Stores a new session that is as `source` was after its round `fork.rounds`: that round and those before it with their
+    /// calls, the variables as they were then, and the first `fork.segments` segments. Contents are shared, not copied;
+    /// events are not taken over. `AlreadyExists` if the id is taken, `Failed` if it is none of the source's family, see
+    /// [`family`], `Stale` if the source has fewer rounds or segments.
+    async fn fork_session(&self, source: &str, fork: &SessionRecord) -> Result<(), StoreError>;
+    /// Takes a session back, or does nothing: cuts its segments, and stores a round that has ended and makes earlier contents
+    /// those of now. What was between stays as it was. `Stale` unless the session is as `before` says; `Failed` if a
+    /// content is none of the session's, or the order contradicts itself, see [`check::rewind`].
+    async fn rewind_session(&self, rewind: &Rewind) -> Result<(), StoreError>;
     /// The contents of some of the session's variables, in the order of `names`; names that are not there are absent
     /// from the answer.
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError>;
@@ -94,6 +106,21 @@ pub struct RoundCommit {
     pub segments: Vec<Segment>,
     /// Events not stored yet.
     pub events: Vec<Event>,
+}
+
+/// The way back to an earlier round, which is itself a round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rewind {
+    /// The session as it was read.
+    pub before: SessionRecord,
+    /// The session as it is afterwards: with fewer segments, and one round more.
+    pub session: SessionRecord,
+    /// That round, with its outcome.
+    pub round: Round,
+    /// Versions of that round whose contents an earlier one has written.
+    pub written: Vec<Variable>,
+    /// The names it removes; those that are not there are no error.
+    pub removed: Vec<String>,
 }
 
 /// Why the store could not do it.

@@ -10,11 +10,12 @@
 //!   loses what had not reached it. [`Redis::health`] says how the server is set.
 //! - Memory must not be reclaimed from the store: `maxmemory-policy noeviction`, which is Redis's default.
 //!
-//! Equal contents of one session are stored once; contents of different sessions lie in different slots of a cluster, and are
-//! stored once for each. Keys begin with `fimble:`, see `redis/keys.rs`; nothing in them is encrypted.
+//! Equal contents of one session and its forks are stored once; those of other sessions lie in different slots of a cluster, and
+//! are stored once for each. Keys begin with `fimble:`, see `redis/keys.rs`; nothing in them is encrypted.
 
 mod address;
 mod answer;
+mod branch;
 mod health;
 mod index;
 mod keys;
@@ -22,6 +23,7 @@ mod link;
 mod read;
 mod scripts;
 mod turns;
+mod upkeep;
 mod write;
 
 use std::collections::HashMap;
@@ -41,7 +43,7 @@ use self::scripts::Script;
 pub use self::turns::{TurnKind, TurnRequest, Turns};
 use self::write::Arguments;
 use super::packing::corrupt;
-use super::{RoundCommit, Store, StoreError};
+use super::{Rewind, RoundCommit, Store, StoreError};
 use crate::event::Event;
 use crate::record::{CallRecord, Round, SessionRecord, Variable, WrittenVariable};
 use crate::segment::Segment;
@@ -120,6 +122,16 @@ impl Redis {
     }
 
     async fn write(&self, script: &Script, session: &str, arguments: Arguments) -> Result<Answer, StoreError> {
+        self.write_keys(script, session, &keys::of_write(session), arguments).await
+    }
+
+    async fn write_keys(
+        &self,
+        script: &Script,
+        session: &str,
+        keys: &[String],
+        arguments: Arguments,
+    ) -> Result<Answer, StoreError> {
         let size: usize = arguments.iter().map(Vec::len).sum();
         if size > WRITE_LIMIT {
             return Err(StoreError::Failed(format!("a write of {size} bytes is over the limit: {WRITE_LIMIT}")));
@@ -127,7 +139,7 @@ impl Redis {
         let lease = self.leases().get(session).copied();
         let mut all = write::begin(self.settings.keep, self.link.patience_for(size), lease);
         all.extend(arguments);
-        let answer = Answer::read(self.link.script(script, &keys::of_write(session), &all).await?)?;
+        let answer = Answer::read(self.link.script(script, keys, &all).await?)?;
         if answer.word == "fenced" { Err(StoreError::NotOwner(session.to_owned())) } else { Ok(answer) }
     }
 
@@ -316,6 +328,14 @@ impl Store for Redis {
         self.link.script(&scripts::RELEASE_LEASE, &keys::of_lease(session), &arguments).await?;
         self.leases().remove(session);
         Ok(())
+    }
+
+    async fn fork_session(&self, source: &str, fork: &SessionRecord) -> Result<(), StoreError> {
+        branch::fork(self, source, fork).await
+    }
+
+    async fn rewind_session(&self, rewind: &Rewind) -> Result<(), StoreError> {
+        branch::rewind(self, rewind).await
     }
 
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError> {

@@ -2,8 +2,8 @@
 //!
 //! What is on the disk when (`synchronous=FULL` in write-ahead-log mode: one `fsync` of the log for each transaction):
 //! - [`create_session`](Store::create_session), [`append`](Store::append), [`request_call`](Store::request_call),
-//!   [`finish_call`](Store::finish_call), [`commit_round`](Store::commit_round) and
-//!   [`delete_session`](Store::delete_session) return when the disk has them. Those that wait at the same time share
+//!   [`finish_call`](Store::finish_call), [`commit_round`](Store::commit_round), [`fork_session`](Store::fork_session),
+//!   [`rewind_session`](Store::rewind_session) and [`delete_session`](Store::delete_session) return when the disk has them. Those that wait at the same time share
 //!   one `fsync`.
 //! - [`open_round`](Store::open_round) returns when the operating system has it (`synchronous=NORMAL`): it outlives a
 //!   crash of the process at once, and a power failure from the next durable write on. Without such a write the round has
@@ -12,10 +12,12 @@
 //! The database file is created with mode 0600 and missing folders above it with 0700; an existing one keeps its mode.
 //! Nothing in it is encrypted. A deleted session's bytes stay in the file's free pages until they are used again.
 
+mod branch;
 mod read;
 mod rows;
 mod schema;
 mod thread;
+mod upkeep;
 mod write;
 
 use std::path::Path;
@@ -28,7 +30,7 @@ use self::rows::signed;
 use self::thread::{Durability, Thread};
 use self::write::SessionRow;
 use super::packing::pack_record;
-use super::{RoundCommit, Store, StoreError};
+use super::{Rewind, RoundCommit, Store, StoreError};
 use crate::event::Event;
 use crate::record::{CallRecord, Round, SessionRecord, Variable, WrittenVariable};
 use crate::segment::Segment;
@@ -155,6 +157,16 @@ impl Store for Sqlite {
     async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError> {
         let session = session.to_owned();
         self.reader.read(move |connection| read::variables_at(connection, &session, round)).await
+    }
+
+    async fn fork_session(&self, source: &str, fork: &SessionRecord) -> Result<(), StoreError> {
+        let fork = branch::Fork::new(source, fork)?;
+        self.writer.write(Durability::Machine, move |connection| fork.run(connection)).await
+    }
+
+    async fn rewind_session(&self, rewind: &Rewind) -> Result<(), StoreError> {
+        let back = branch::Back::new(rewind)?;
+        self.writer.write(Durability::Machine, move |connection| back.run(connection)).await
     }
 
     async fn contents(&self, session: &str, names: &[String]) -> Result<Vec<WrittenVariable>, StoreError> {

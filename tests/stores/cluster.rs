@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::redis::from_redis_value;
 use fimble::store::Store;
 use fimble::store::redis::{Address, Redis, Settings};
+use fimble::store::upkeep::Upkeep;
 
 use crate::contract::Place;
 use crate::examples::session;
@@ -54,7 +55,7 @@ impl Cluster {
 }
 
 impl Place for Cluster {
-    async fn open(&self) -> Arc<dyn Store> {
+    async fn open(&self) -> Arc<dyn Upkeep> {
         Arc::new(open(&self.url()).await)
     }
 

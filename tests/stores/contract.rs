@@ -6,14 +6,23 @@ use std::sync::Arc;
 
 use fimble::record::{Outcome, SessionRecord, SessionStatus};
 use fimble::segment::{Segment, SegmentKind};
-use fimble::store::{RoundCommit, Store, StoreError};
+use fimble::store::upkeep::Upkeep;
+use fimble::store::{RoundCommit, StoreError};
 
+pub use super::branches::{
+    a_fork_is_as_its_source_was, a_fork_that_cannot_be_is_refused, a_session_goes_back_in_place,
+    a_way_back_that_does_not_fit_changes_nothing, shared_contents_go_with_the_last_of_a_family,
+};
 use super::examples::{at, call, commit, done, ended, event, round, segment, session, written};
+pub use super::upkeep::{
+    a_session_of_a_stranger_is_not_replaced, a_whole_session_is_stored_or_nothing, everything_is_counted,
+    one_file_carries_sessions_there_and_back, what_nothing_refers_to_is_swept,
+};
 
 /// Somewhere that a store is kept.
 pub trait Place {
     /// A new handle to it.
-    fn open(&self) -> impl Future<Output = Arc<dyn Store>>;
+    fn open(&self) -> impl Future<Output = Arc<dyn Upkeep>>;
     /// How many contents are stored there, whoever refers to them.
     fn contents_stored(&self) -> impl Future<Output = u64>;
     /// Whether equal contents of different sessions are one there.
@@ -21,15 +30,15 @@ pub trait Place {
 }
 
 /// All that a session reads as, to compare before and after.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Everything {
-    session: Option<SessionRecord>,
-    segments: Vec<Segment>,
-    events: Vec<fimble::event::Event>,
-    rounds: Vec<fimble::record::Round>,
-    calls: Vec<fimble::record::CallRecord>,
-    variables: Vec<fimble::record::Variable>,
-    contents: Vec<fimble::record::WrittenVariable>,
+    pub session: Option<SessionRecord>,
+    pub segments: Vec<Segment>,
+    pub events: Vec<fimble::event::Event>,
+    pub rounds: Vec<fimble::record::Round>,
+    pub calls: Vec<fimble::record::CallRecord>,
+    pub variables: Vec<fimble::record::Variable>,
+    pub contents: Vec<fimble::record::WrittenVariable>,
 }
 
 pub async fn everything(place: &impl Place, id: &str) -> Everything {
@@ -53,7 +62,7 @@ pub async fn everything(place: &impl Place, id: &str) -> Everything {
 }
 
 /// A session `s` with one segment, one event, and round 1 open with one call.
-async fn begun(place: &impl Place) -> (Arc<dyn Store>, SessionRecord) {
+async fn begun(place: &impl Place) -> (Arc<dyn Upkeep>, SessionRecord) {
     let store = place.open().await;
     store.create_session(&session("s")).await.unwrap();
     let begun = SessionRecord { segments: 1, events: 1, ..session("s") };
@@ -97,15 +106,7 @@ pub async fn a_session_reads_as_it_was_written(place: &impl Place) {
 pub async fn an_unknown_session_reads_as_nothing_and_takes_no_write(place: &impl Place) {
     let store = place.open().await;
     store.create_session(&session("known")).await.unwrap();
-    let nothing = Everything {
-        session: None,
-        segments: vec![],
-        events: vec![],
-        rounds: vec![],
-        calls: vec![],
-        variables: vec![],
-        contents: vec![],
-    };
+    let nothing = Everything::default();
     assert_eq!(everything(place, "s").await, nothing);
     assert_eq!(store.contents("s", &["x".into()]).await.unwrap(), []);
     let writes = [

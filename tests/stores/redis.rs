@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fimble::record::SessionRecord;
 use fimble::store::redis::{Address, Redis, Settings, VERSION};
+use fimble::store::upkeep::{Swept, Upkeep};
 use fimble::store::{RoundCommit, Store, StoreError};
 
 use crate::contract::Place;
@@ -12,7 +13,7 @@ use crate::examples::{at, call, commit, event, round, segment, session, written}
 use crate::server::Server;
 
 impl Place for Server {
-    async fn open(&self) -> Arc<dyn Store> {
+    async fn open(&self) -> Arc<dyn Upkeep> {
         Arc::new(self.store().await)
     }
 
@@ -189,6 +190,77 @@ async fn a_session_is_forgotten_when_its_time_is_over() {
     let ends: Vec<_> =
         keys.iter().filter(|key| !key.contains(":write:")).map(|key| server.run(&["TTL", key])).collect();
     assert_eq!(ends, vec![["-1"]; 10], "who keeps sessions for ever keeps all of this one");
+}
+
+#[tokio::test]
+async fn shared_contents_are_kept_as_long_as_one_of_the_family_needs_them() {
+    let server = Server::new();
+    let kept = async |seconds: Option<u64>| {
+        let settings = Settings { keep: seconds.map(Duration::from_secs), ..Settings::default() };
+        Redis::open(&Address::parse(&server.url()).unwrap(), settings).await.unwrap()
+    };
+    let ends = |key: &str| server.run(&["PEXPIRETIME", key])[0].parse::<i64>().unwrap();
+    let both = || (ends("fimble:{s}:contents"), ends("fimble:{s}:family"));
+    let fork = |id: &str| SessionRecord { rounds: 1, segments: 1, ..session(id) };
+    let (short, long, ever) = (kept(Some(1_000)).await, kept(Some(9_000)).await, kept(None).await);
+    short.create_session(&session("s")).await.unwrap();
+    short.open_round("s", &round(1)).await.unwrap();
+    short.commit_round(&full_commit()).await.unwrap();
+    server.run(&["HSET", "fimble:{s}", "schema", "2"]);
+
+    long.fork_session("s", &fork("s.0000000f")).await.unwrap();
+    let (row, forked) = (ends("fimble:{s}"), ends("fimble:{s}.0000000f"));
+    assert!(row > 0 && forked > row);
+    assert_eq!(both(), (forked, forked));
+    assert_eq!(server.run(&["HGET", "fimble:{s}", "schema"]), [VERSION.to_string()], "older programs keep off");
+    for part in [":segments", ":rounds", ":numbers", ":versions", ":variables"] {
+        assert_eq!(ends(&format!("fimble:{{s}}.0000000f{part}")), forked, "{part}");
+        assert_eq!(ends(&format!("fimble:{{s}}{part}")), row, "{part}");
+    }
+    // The source goes on, and shortens nothing.
+    short.open_round("s", &round(2)).await.unwrap();
+    assert_eq!(both(), (forked, forked));
+    ever.fork_session("s", &fork("s.0000000a")).await.unwrap();
+    assert_eq!((both(), ends("fimble:{s}.0000000a:rounds")), ((-1, -1), -1));
+    short.open_round("s", &round(3)).await.unwrap();
+    long.open_round("s.0000000f", &round(2)).await.unwrap();
+    assert_eq!(both(), (-1, -1));
+
+    // The row of the one whose time is over goes by itself.
+    server.run(&["DEL", "fimble:{s}", "fimble:{s}:versions"]);
+    ever.delete_session("s.0000000a").await.unwrap();
+    long.open_round("s.0000000f", &round(3)).await.unwrap();
+    let forked = ends("fimble:{s}.0000000f");
+    assert_eq!(both(), (forked, forked));
+    let read = short.contents("s.0000000f", &["x".into()]).await.unwrap();
+    assert_eq!(read, [written("x", 1, "1")]);
+    long.delete_session("s.0000000f").await.unwrap();
+    let left = server.run(&["KEYS", "fimble:{s}*"]);
+    assert!(!left.iter().any(|key| key.ends_with(":contents") || key.ends_with(":family")), "{left:?}");
+}
+
+#[tokio::test]
+async fn what_forks_left_behind_is_swept_and_other_keys_are_left_alone() {
+    let server = Server::new();
+    let store = filled(&server).await;
+    let fork = SessionRecord { rounds: 1, segments: 1, ..session("s.0000000f") };
+    store.fork_session("s", &fork).await.unwrap();
+    // The time of one is over, another program has a key beside ours, and the contents of a third family are all that is left.
+    server.run(&["DEL", "fimble:{s}.0000000f"]);
+    server.run(&["SET", "fimble:{mail}", "x"]);
+    server.run(&["HSET", "fimble:{mail}:other", "x", "y"]);
+    server.run(&["HSET", "fimble:{t}:contents", &written("y", 1, "2").variable.hash, "12"]);
+    let statistics = store.statistics().await.unwrap();
+    assert_eq!((statistics.sessions, statistics.contents, statistics.unused), (1, 2, 1));
+    assert_eq!(store.sweep(true).await.unwrap(), Swept { contents: 1, content_bytes: 2, file_bytes: 0 });
+    assert_eq!(server.run(&["HLEN", "fimble:{s}:family"]), ["1"]);
+    assert_eq!(store.sweep(false).await.unwrap(), Swept { contents: 1, content_bytes: 2, file_bytes: 0 });
+    assert_eq!(server.run(&["EXISTS", "fimble:{s}:family", "fimble:{t}:contents"]), ["0"]);
+    assert_eq!(server.run(&["EXISTS", "fimble:{mail}", "fimble:{mail}:other"]), ["2"]);
+    assert_eq!(store.contents("s", &["x".into()]).await.unwrap(), [written("x", 1, "1")]);
+    server.run(&["HSET", "fimble:{s}", "schema", &(VERSION + 1).to_string()]);
+    let refused = store.sweep(false).await;
+    assert!(matches!(refused, Err(StoreError::TooNew { .. })), "{refused:?}");
 }
 
 #[tokio::test]

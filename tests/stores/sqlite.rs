@@ -9,6 +9,7 @@ use std::sync::Arc;
 use fimble::record::SessionRecord;
 use fimble::store::packing::hexadecimal;
 use fimble::store::sqlite::{Sqlite, VERSION};
+use fimble::store::upkeep::Upkeep;
 use fimble::store::{RoundCommit, Store, StoreError};
 use rusqlite::Connection;
 use sha2::{Digest, Sha256};
@@ -35,7 +36,7 @@ impl File {
 }
 
 impl Place for File {
-    async fn open(&self) -> Arc<dyn Store> {
+    async fn open(&self) -> Arc<dyn Upkeep> {
         Arc::new(Sqlite::open(self.path()).unwrap())
     }
 
@@ -145,6 +146,36 @@ async fn a_damaged_row_is_corrupt_and_says_which() {
         drop(store);
         std::fs::remove_file(&backup).unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_swept_file_is_shorter_while_others_have_it_open() {
+    let file = File::new();
+    let (store, other) = (file.open().await, file.open().await);
+    for id in ["s", "t"] {
+        store.create_session(&session(id)).await.unwrap();
+        store.open_round(id, &round(1)).await.unwrap();
+        // Not the same in both, and not much shorter when it is compressed.
+        let content: String = (0..100_000).map(|number| format!("{id}{:x}", number * 7_919)).collect();
+        let commit = RoundCommit { written: vec![written("x", 1, &content)], ..commit(&session(id), 1) };
+        store.commit_round(&commit).await.unwrap();
+    }
+    // What an older program may have left.
+    file.raw().execute("INSERT INTO contents VALUES (zeroblob(32), zeroblob(9999))", ()).unwrap();
+    store.delete_session("t").await.unwrap();
+    let before = store.statistics().await.unwrap();
+    assert!(before.free_bytes > 100_000 && before.unused == 1, "{before:?}");
+    let dry = store.sweep(true).await.unwrap();
+    assert_eq!((dry.contents, dry.content_bytes, dry.file_bytes), (1, 9_999, before.free_bytes));
+    assert_eq!(store.statistics().await.unwrap(), before);
+    let swept = store.sweep(false).await.unwrap();
+    assert!(swept.contents == 1 && swept.file_bytes >= before.free_bytes, "{swept:?} {before:?}");
+    let after = store.statistics().await.unwrap();
+    assert_eq!((after.bytes, after.free_bytes, after.unused), (before.bytes - swept.file_bytes, 0, 0));
+    assert_eq!(std::fs::metadata(file.path()).unwrap().len(), after.bytes);
+    assert_eq!(other.contents("s", &["x".into()]).await.unwrap().len(), 1);
+    other.open_round("s", &round(2)).await.unwrap();
+    assert_eq!(store.sweep(false).await.unwrap(), Default::default());
 }
 
 /// Every file of the folder with the hash of its bytes.

@@ -6,7 +6,7 @@ use crate::store::StoreError;
 use crate::store::packing::corrupt;
 
 /// The schema version that this program reads and writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A script's answer: its first word, and what follows.
 pub struct Answer {

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use super::Redis;
 use super::keys;
 use crate::record::SessionRecord;
-use crate::store::StoreError;
+use crate::store::{StoreError, family};
 
 /// The step of scores, in milliseconds. One minute.
 const STEP: i64 = 60_000;
@@ -94,10 +94,10 @@ pub async fn sessions(store: &Redis, tenant: &str, user: &str, limit: u32) -> Re
             break;
         }
         let records = try_join_all(batch.iter().map(|(id, _)| store.read_session(id))).await?;
-        for ((id, _), record) in batch.iter().zip(records) {
+        for ((id, score), record) in batch.iter().zip(records) {
             match record.filter(|record| record.tenant == tenant && record.user == user) {
                 Some(record) => found.push(record),
-                None if is_settled(id) => leave(store, tenant, user, id).await?,
+                None if is_settled(id, *score) => leave(store, tenant, user, id).await?,
                 None => {}
             }
         }
@@ -118,10 +118,15 @@ async fn entries(store: &Redis, tenant: &str, user: &str) -> Result<Vec<(String,
     Ok(entries.into_iter().map(|(id, score)| (id, score as i64)).collect())
 }
 
-/// True for an id of version 7 that was made more than an hour ago.
-fn is_settled(id: &str) -> bool {
-    let Some(made) = uuid::Uuid::parse_str(id).ok().and_then(|id| id.get_timestamp()) else { return false };
-    let (seconds, _) = made.to_unix();
-    let age = Timestamp::now().as_second() - i64::try_from(seconds).unwrap_or(i64::MAX);
-    u64::try_from(age).is_ok_and(|age| age > SETTLED.as_secs())
+/// True for an entry of a session that cannot be about to be made: its id, of version 7, is older than an hour, and so is a
+/// fork's score, whose id begins as that of an old session.
+fn is_settled(id: &str, score: i64) -> bool {
+    let is_past = |second: i64| {
+        u64::try_from(Timestamp::now().as_second().saturating_sub(second)).is_ok_and(|age| age > SETTLED.as_secs())
+    };
+    let Some(made) = uuid::Uuid::parse_str(family::root(id)).ok().and_then(|id| id.get_timestamp()) else {
+        return false;
+    };
+    is_past(i64::try_from(made.to_unix().0).unwrap_or(i64::MAX))
+        && (family::mark(id).is_none() || is_past(score / 1_000))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ::redis::aio::{ConnectionLike, MultiplexedConnection};
 use ::redis::cluster_async::ClusterConnection;
+use ::redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use ::redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value, cmd};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -93,7 +94,20 @@ impl Link {
     /// # Errors
     /// `Unreachable` at the end of the patience; then the server may have done it, now or later.
     pub async fn command(&self, command: &Cmd, patience: Duration) -> Result<Value, StoreError> {
-        self.ask(command, || None, patience).await
+        self.ask(command, || None, patience, None).await
+    }
+
+    /// Asks one command of the primary that has a slot; where there is only one server, of that.
+    ///
+    /// # Errors
+    /// As of [`command`](Self::command).
+    pub async fn request_of(&self, slot: u16, command: &Cmd) -> Result<Value, StoreError> {
+        self.ask(command, || None, self.patience, Some(slot)).await
+    }
+
+    /// True for several nodes that share the keys.
+    pub fn is_cluster(&self) -> bool {
+        self.address.is_cluster()
     }
 
     /// Asks one command with the patience of this link.
@@ -114,7 +128,7 @@ impl Link {
             command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
             command
         };
-        self.ask(&command("EVALSHA", &script.hash), || Some(command("EVAL", &script.code)), self.patience).await
+        self.ask(&command("EVALSHA", &script.hash), || Some(command("EVAL", &script.code)), self.patience, None).await
     }
 
     async fn ask(
@@ -122,6 +136,7 @@ impl Link {
         command: &Cmd,
         with_text: impl Fn() -> Option<Cmd>,
         patience: Duration,
+        slot: Option<u16>,
     ) -> Result<Value, StoreError> {
         let size = command.args_iter().map(argument_size).sum::<usize>();
         let more = transfer(size);
@@ -129,7 +144,7 @@ impl Link {
         let (mut pause, mut full) = (FIRST_PAUSE, None);
         loop {
             let attempt = deadline.min(Instant::now() + ATTEMPT + more);
-            let (generation, answer) = self.attempt(full.as_ref().unwrap_or(command), attempt).await;
+            let (generation, answer) = self.attempt(full.as_ref().unwrap_or(command), slot, attempt).await;
             let error = match answer {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
@@ -155,7 +170,7 @@ impl Link {
     }
 
     /// One attempt, and which connection it used.
-    async fn attempt(&self, command: &Cmd, deadline: Instant) -> (u64, RedisResult<Value>) {
+    async fn attempt(&self, command: &Cmd, slot: Option<u16>, deadline: Instant) -> (u64, RedisResult<Value>) {
         let (generation, mut connection) = match timeout_at(deadline, self.connected()).await {
             Ok((generation, Ok(connection))) => (generation, connection),
             Ok((generation, Err(error))) => return (generation, Err(error)),
@@ -164,7 +179,13 @@ impl Link {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let answer = match &mut connection {
             Connection::Server(connection) => timeout_at(deadline, connection.req_packed_command(command)).await,
-            Connection::Cluster(connection) => timeout_at(deadline, connection.req_packed_command(command)).await,
+            Connection::Cluster(connection) => match slot {
+                None => timeout_at(deadline, connection.req_packed_command(command)).await,
+                Some(slot) => {
+                    let node = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+                    timeout_at(deadline, connection.route_command(command.clone(), RoutingInfo::SingleNode(node))).await
+                }
+            },
         };
         (generation, answer.unwrap_or_else(|_| Err(timed_out())).and_then(Value::extract_error))
     }

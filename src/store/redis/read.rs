@@ -7,6 +7,7 @@ use crate::record::{CallRecord, SessionRecord, SessionStatus, Variable, WrittenV
 use crate::segment::Segment;
 use crate::store::StoreError;
 use crate::store::packing::{content_hash, corrupt, unpack, unpack_record};
+use crate::store::upkeep::Version;
 
 /// How many segments, events or rounds one question asks for: Redis does nothing else while it answers.
 pub const PAGE: usize = 1_000;
@@ -97,14 +98,34 @@ pub fn contents(answer: &Answer) -> Result<Vec<WrittenVariable>, StoreError> {
     Ok(found)
 }
 
+/// All versions by round and name, each after its round and name.
+pub fn versions(answer: &Answer) -> Result<Vec<Version>, StoreError> {
+    let what = "variable";
+    let mut versions = Vec::with_capacity(answer.parts.len() / 2);
+    for at in (0..answer.parts.len()).step_by(2) {
+        let place = answer.text(what, at)?;
+        let strange = || corrupt(what, format!("`{place}` is no place of a version"));
+        let (round, name) = place.split_once('/').ok_or_else(strange)?;
+        let round = round.parse().map_err(|_| strange())?;
+        let stored = answer.bytes(what, at + 1)?;
+        let variable = if stored.is_empty() { None } else { Some(version(name, round, stored)?) };
+        versions.push(Version { name: name.to_owned(), round, variable });
+    }
+    versions.sort_by(|one, other| (one.round, &one.name).cmp(&(other.round, &other.name)));
+    Ok(versions)
+}
+
 /// A name, the round of its version, and that version.
 fn variable(answer: &Answer, at: usize) -> Result<Variable, StoreError> {
     let what = "variable";
-    let name = answer.text(what, at)?;
-    let (hash, record) =
-        answer.bytes(what, at + 2)?.split_at_checked(HASH).ok_or_else(|| corrupt(what, "it is too short"))?;
+    version(&answer.text(what, at)?, answer.number(what, at + 1)?, answer.bytes(what, at + 2)?)
+}
+
+fn version(name: &str, round: u64, stored: &[u8]) -> Result<Variable, StoreError> {
+    let what = "variable";
+    let (hash, record) = stored.split_at_checked(HASH).ok_or_else(|| corrupt(what, "it is too short"))?;
     let variable: Variable = unpack_record(what, record)?;
-    same(what, variable.round, answer.number(what, at + 1)?)?;
+    same(what, variable.round, round)?;
     if variable.name != name || variable.hash.as_bytes() != hash {
         return Err(corrupt(what, format!("`{}` is stored as `{name}`", variable.name)));
     }

@@ -19,6 +19,7 @@ impl Script {
 }
 
 const READ: &str = include_str!("scripts/read.lua");
+const FAMILY: &str = include_str!("scripts/family.lua");
 const WRITE: &str = include_str!("scripts/write.lua");
 const APPENDING: &str = include_str!("scripts/append.lua");
 
@@ -30,23 +31,27 @@ macro_rules! scripts {
 
 scripts! {
     /// Opens a session.
-    CREATE_SESSION: READ, WRITE, include_str!("scripts/create.lua");
+    CREATE_SESSION: READ, FAMILY, WRITE, include_str!("scripts/create.lua");
+    /// Opens a session that is as another one was.
+    FORK_SESSION: READ, FAMILY, WRITE, include_str!("scripts/fork.lua");
+    /// Takes a session back to an earlier round.
+    REWIND_SESSION: READ, FAMILY, WRITE, include_str!("scripts/rewind.lua");
     /// Updates a session's row and appends to it.
-    APPEND: READ, WRITE, APPENDING, include_str!("scripts/append_only.lua");
+    APPEND: READ, FAMILY, WRITE, APPENDING, include_str!("scripts/append_only.lua");
     /// Writes the end of a round.
-    COMMIT_ROUND: READ, WRITE, APPENDING, include_str!("scripts/commit.lua");
+    COMMIT_ROUND: READ, FAMILY, WRITE, APPENDING, include_str!("scripts/commit.lua");
     /// Stores a round that is about to run.
-    OPEN_ROUND: READ, WRITE, include_str!("scripts/open_round.lua");
+    OPEN_ROUND: READ, FAMILY, WRITE, include_str!("scripts/open_round.lua");
     /// Journals a call's request.
-    REQUEST_CALL: READ, WRITE, include_str!("scripts/request_call.lua");
+    REQUEST_CALL: READ, FAMILY, WRITE, include_str!("scripts/request_call.lua");
     /// Journals a call's end.
-    FINISH_CALL: READ, WRITE, include_str!("scripts/finish_call.lua");
+    FINISH_CALL: READ, FAMILY, WRITE, include_str!("scripts/finish_call.lua");
     /// Makes somebody the owner of a session for a while.
     TAKE_LEASE: READ, include_str!("scripts/take_lease.lua");
     /// Ends that.
     RELEASE_LEASE: READ, include_str!("scripts/release_lease.lua");
     /// Removes a session.
-    DELETE_SESSION: READ, include_str!("scripts/delete_session.lua");
+    DELETE_SESSION: READ, FAMILY, include_str!("scripts/delete_session.lua");
     /// The session's row.
     SESSION: READ, include_str!("scripts/session.lua");
     /// A page of segments.
@@ -63,4 +68,14 @@ scripts! {
     VARIABLES_AT: READ, include_str!("scripts/variables_at.lua");
     /// Some variables with their contents.
     CONTENTS: READ, include_str!("scripts/contents.lua");
+    /// All versions of all names.
+    VERSIONS: READ, include_str!("scripts/versions.lua");
+    /// One content.
+    CONTENT: READ, include_str!("scripts/content.lua");
+    /// How much a session holds.
+    COUNT: READ, include_str!("scripts/count.lua");
+    /// Counts a family's contents, and removes those that nothing refers to.
+    SWEEP: READ, include_str!("scripts/sweep.lua");
+    /// Stores a whole session.
+    PUT_SESSION: READ, FAMILY, WRITE, include_str!("scripts/put.lua");
 }

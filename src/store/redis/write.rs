@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::answer::{Answer, VERSION, unexpected};
 use super::keys::number;
 use crate::event::Event;
-use crate::record::{CallRecord, Round, SessionRecord};
+use crate::record::{CallRecord, Round, SessionRecord, Variable};
 use crate::segment::Segment;
 use crate::store::packing::{hash_bytes, pack, pack_record};
-use crate::store::{RoundCommit, StoreError, check};
+use crate::store::upkeep::Whole;
+use crate::store::{Rewind, RoundCommit, StoreError, check};
 
 /// Arguments of a script.
 pub type Arguments = Vec<Vec<u8>>;
@@ -42,6 +43,79 @@ pub fn create_session(session: &SessionRecord) -> Result<Arguments, StoreError> 
         number(*events)?,
         turn(session),
     ]))
+}
+
+/// A whole session that agrees with itself.
+///
+/// # Errors
+/// `Failed` for what cannot be stored.
+pub fn put_session(whole: &Whole, replace: bool) -> Result<Arguments, StoreError> {
+    let mut arguments = vec![if replace { "1" } else { "0" }.into()];
+    arguments.extend(create_session(&whole.session)?);
+    let count = |count: usize| count.to_string().into_bytes();
+    arguments.push(count(whole.segments.len()));
+    for segment in &whole.segments {
+        arguments.push(pack_record("segment", segment)?);
+    }
+    arguments.push(count(whole.events.len()));
+    for event in &whole.events {
+        arguments.push(pack_record("event", event)?);
+    }
+    arguments.push(count(whole.rounds.len()));
+    for round in &whole.rounds {
+        arguments.extend(open_round(round)?);
+    }
+    arguments.push(count(whole.calls.len()));
+    for (round, record) in &whole.calls {
+        arguments.extend(call(*round, record)?);
+    }
+    arguments.push(count(whole.versions.len()));
+    for version in &whole.versions {
+        arguments.push(format!("{}/{}", number(version.round)?, version.name).into_bytes());
+        arguments.push(match &version.variable {
+            Some(variable) => [hash(variable)?, pack_record("variable", variable)?].concat(),
+            None => Vec::new(),
+        });
+    }
+    arguments.push(count(whole.contents.len()));
+    for (hash, content) in &whole.contents {
+        arguments.extend([hash.clone().into_bytes(), pack(content)?]);
+    }
+    let variables = whole.variables();
+    arguments.push(count(variables.len()));
+    for (name, round) in variables {
+        arguments.extend([name.as_bytes().to_vec(), number(round)?.into_bytes()]);
+    }
+    Ok(arguments)
+}
+
+/// The way back to an earlier round.
+///
+/// # Errors
+/// `Failed` for one that contradicts itself, and for what cannot be stored.
+pub fn rewind_session(rewind: &Rewind) -> Result<Arguments, StoreError> {
+    check::rewind(rewind)?;
+    let Rewind { before, session, round, written, removed } = rewind;
+    let mut arguments = texts([
+        session.tenant.clone(),
+        session.user.clone(),
+        number(before.rounds)?,
+        number(before.segments)?,
+        number(before.events)?,
+        session.title.clone(),
+        status(session)?,
+        session.updated_at.to_string(),
+        number(session.rounds)?,
+        number(session.segments)?,
+        number(round.number)?,
+    ]);
+    arguments.push(pack_record("round", round)?);
+    arguments.push(written.len().to_string().into_bytes());
+    for variable in written {
+        arguments.extend([variable.name.clone().into_bytes(), hash(variable)?, pack_record("variable", variable)?]);
+    }
+    arguments.extend(removed.iter().map(|name| name.clone().into_bytes()));
+    Ok(arguments)
 }
 
 /// A session's new row and what is appended to it.
@@ -87,12 +161,7 @@ pub fn commit_round(commit: &RoundCommit) -> Result<Arguments, StoreError> {
     arguments.push(commit.written.len().to_string().into_bytes());
     for written in &commit.written {
         let variable = &written.variable;
-        // The first 64 bytes of a version are its hash.
-        hash_bytes(&variable.hash)
-            .ok_or_else(|| StoreError::Failed(format!("`{}` is no content hash", variable.hash)))?;
-        arguments.push(variable.name.clone().into_bytes());
-        arguments.push(variable.hash.clone().into_bytes());
-        arguments.push(pack_record("variable", variable)?);
+        arguments.extend([variable.name.clone().into_bytes(), hash(variable)?, pack_record("variable", variable)?]);
         arguments.push(pack(&written.content)?);
     }
     arguments.extend(commit.removed.iter().map(|name| name.clone().into_bytes()));
@@ -143,6 +212,14 @@ pub fn appended(
             Err(unexpected(&answer.word))
         }
         word => Err(unexpected(word)),
+    }
+}
+
+/// A variable's hash: the first 64 bytes of its version.
+fn hash(variable: &Variable) -> Result<Vec<u8>, StoreError> {
+    match hash_bytes(&variable.hash) {
+        Some(_) => Ok(variable.hash.clone().into_bytes()),
+        None => Err(StoreError::Failed(format!("`{}` is no content hash", variable.hash))),
     }
 }
 

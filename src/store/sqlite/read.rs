@@ -112,7 +112,8 @@ fn numbered<T: DeserializeOwned>(
     if stored == own { Ok(record) } else { Err(corrupt(what, format!("number {own} is stored as {stored}"))) }
 }
 
-fn all<T>(
+/// Every row of an answer.
+pub(super) fn all<T>(
     what: &'static str,
     connection: &Connection,
     sql: &str,

@@ -108,8 +108,8 @@ pub struct VersionRow {
     pub name: String,
     /// The content's address.
     pub hash: [u8; 32],
-    /// The content, packed.
-    pub content: Vec<u8>,
+    /// The content, packed; `None` for one that is stored already.
+    pub content: Option<Vec<u8>>,
     round: i64,
     kind: String,
     type_name: String,
@@ -122,12 +122,16 @@ pub struct VersionRow {
 impl VersionRow {
     /// The row of what a round wrote.
     pub fn new(written: &WrittenVariable) -> Result<Self, StoreError> {
-        let variable = &written.variable;
+        Ok(Self { content: Some(pack(&written.content)?), ..Self::without_content(&written.variable)? })
+    }
+
+    /// The row of a version whose content is stored already.
+    pub fn without_content(variable: &Variable) -> Result<Self, StoreError> {
         Ok(Self {
             name: variable.name.clone(),
             hash: hash_bytes(&variable.hash)
                 .ok_or_else(|| StoreError::Failed(format!("`{}` is no content hash", variable.hash)))?,
-            content: pack(&written.content)?,
+            content: None,
             round: signed(variable.round)?,
             kind: word(&variable.kind)?,
             type_name: variable.type_name.clone(),

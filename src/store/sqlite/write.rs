@@ -32,6 +32,17 @@ impl SessionRow {
             turn: session.turn.as_ref().map(ToString::to_string),
         })
     }
+
+    /// Writes what may change of a session that is there.
+    pub(super) fn update(&self, connection: &Connection, key: i64) -> Result<(), StoreError> {
+        let Self { record, status, updated_at, counters: [rounds, segments, events], turn, .. } = self;
+        let sql =
+            "UPDATE sessions SET title = ?2, status = ?3, updated_at = ?4, rounds = ?5, segments = ?6, events = ?7, turn = ?8
+                   WHERE key = ?1";
+        execute(connection, sql, (key, &record.title, status, updated_at, rounds, segments, events, turn))
+            .map(drop)
+            .map_err(failed("session"))
+    }
 }
 
 /// A round as its row's values.
@@ -50,6 +61,13 @@ impl RoundRow {
             record: pack_record("round", round)?,
         })
     }
+}
+
+/// Stores a round as it is, and answers its number.
+pub(super) fn stored_round(connection: &Connection, session: i64, round: &RoundRow) -> Result<i64, StoreError> {
+    let sql = "INSERT INTO rounds (session, number, ended, record) VALUES (?1, ?2, ?3, ?4)";
+    execute(connection, sql, (session, round.number, round.ended, &round.record)).map_err(failed("round"))?;
+    Ok(round.number)
 }
 
 /// Opens a session.
@@ -151,7 +169,7 @@ impl Append {
 
     /// Writes them and returns the session's key.
     pub fn run(&self, connection: &Connection) -> Result<i64, StoreError> {
-        let SessionRow { record, status, updated_at, counters: [rounds, segments, events], turn, .. } = &self.session;
+        let record = &self.session.record;
         let unknown = || StoreError::UnknownSession(record.id.clone());
         let stored = read::session(connection, &record.id)?.ok_or_else(unknown)?;
         if (&stored.tenant, &stored.user) != (&record.tenant, &record.user) {
@@ -159,19 +177,8 @@ impl Append {
         }
         check::append(&stored, record, &self.segment_ids, &self.event_numbers)?;
         let key = known(connection, &record.id)?;
-        let sql =
-            "UPDATE sessions SET title = ?2, status = ?3, updated_at = ?4, rounds = ?5, segments = ?6, events = ?7, turn = ?8
-                   WHERE key = ?1";
-        execute(connection, sql, (key, &record.title, status, updated_at, rounds, segments, events, turn))
-            .map_err(failed("session"))?;
-        let sql = format!("INSERT INTO segments (session, {SEGMENT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
-        for segment in &self.segments {
-            execute(connection, &sql, segment.values(key)).map_err(failed("segment"))?;
-        }
-        let sql = "INSERT INTO events (session, seq, record) VALUES (?1, ?2, ?3)";
-        for (number, event) in &self.events {
-            execute(connection, sql, (key, number, event)).map_err(failed("event"))?;
-        }
+        self.session.update(connection, key)?;
+        segments_and_events(connection, key, &self.segments, &self.events)?;
         Ok(key)
     }
 }
@@ -198,7 +205,6 @@ impl Commit {
 
     /// Writes them.
     pub fn run(&self, connection: &Connection) -> Result<(), StoreError> {
-        let what = "variable";
         let session = self.append.run(connection)?;
         let number = self.round.number;
         match has_ended(connection, session, number)? {
@@ -208,29 +214,66 @@ impl Commit {
         }
         let sql = "UPDATE rounds SET ended = ?3, record = ?4 WHERE session = ?1 AND number = ?2";
         execute(connection, sql, (session, number, self.round.ended, &self.round.record)).map_err(failed("round"))?;
-        let content = "INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        let version =
-            format!("INSERT INTO versions (session, {VARIABLE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
-        let current = "INSERT INTO variables (session, name, round) VALUES (?1, ?2, ?3)
-                       ON CONFLICT DO UPDATE SET round = excluded.round";
-        for written in &self.written {
-            execute(connection, content, (&written.hash, &written.content)).map_err(failed(what))?;
-            execute(connection, &version, written.values(session)).map_err(failed(what))?;
-            execute(connection, current, (session, &written.name, number)).map_err(failed(what))?;
-        }
-        for name in &self.removed {
-            let gone = "DELETE FROM variables WHERE session = ?1 AND name = ?2";
-            if execute(connection, gone, (session, name)).map_err(failed(what))? > 0 {
-                let mark = "INSERT INTO versions (session, name, round) VALUES (?1, ?2, ?3)";
-                execute(connection, mark, (session, name, number)).map_err(failed(what))?;
-            }
-        }
-        Ok(())
+        versions(connection, session, number, &self.written, &self.removed)
     }
 }
 
+/// Writes segments and events.
+pub(super) fn segments_and_events(
+    connection: &Connection,
+    session: i64,
+    segments: &[SegmentRow],
+    events: &[(i64, Vec<u8>)],
+) -> Result<(), StoreError> {
+    let sql = format!("INSERT INTO segments (session, {SEGMENT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    for segment in segments {
+        execute(connection, &sql, segment.values(session)).map_err(failed("segment"))?;
+    }
+    let sql = "INSERT INTO events (session, seq, record) VALUES (?1, ?2, ?3)";
+    for (number, event) in events {
+        execute(connection, sql, (session, number, event)).map_err(failed("event"))?;
+    }
+    Ok(())
+}
+
+/// Writes a version, and its content if it is not there.
+pub(super) fn version(connection: &Connection, session: i64, written: &VersionRow) -> Result<(), StoreError> {
+    let what = "variable";
+    if let Some(packed) = &written.content {
+        let content = "INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        execute(connection, content, (&written.hash, packed)).map_err(failed(what))?;
+    }
+    let sql = format!("INSERT INTO versions (session, {VARIABLE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+    execute(connection, &sql, written.values(session)).map(drop).map_err(failed(what))
+}
+
+/// Writes what a round made of names.
+pub(super) fn versions(
+    connection: &Connection,
+    session: i64,
+    round: i64,
+    written: &[VersionRow],
+    removed: &[String],
+) -> Result<(), StoreError> {
+    let what = "variable";
+    let current = "INSERT INTO variables (session, name, round) VALUES (?1, ?2, ?3)
+                   ON CONFLICT DO UPDATE SET round = excluded.round";
+    for written in written {
+        version(connection, session, written)?;
+        execute(connection, current, (session, &written.name, round)).map_err(failed(what))?;
+    }
+    for name in removed {
+        let gone = "DELETE FROM variables WHERE session = ?1 AND name = ?2";
+        if execute(connection, gone, (session, name)).map_err(failed(what))? > 0 {
+            let mark = "INSERT INTO versions (session, name, round) VALUES (?1, ?2, ?3)";
+            execute(connection, mark, (session, name, round)).map_err(failed(what))?;
+        }
+    }
+    Ok(())
+}
+
 /// The key of a session that must be there.
-fn known(connection: &Connection, id: &str) -> Result<i64, StoreError> {
+pub(super) fn known(connection: &Connection, id: &str) -> Result<i64, StoreError> {
     find(connection, id)?.ok_or_else(|| StoreError::UnknownSession(id.to_owned()))
 }
 
@@ -243,7 +286,7 @@ fn has_ended(connection: &Connection, session: i64, round: i64) -> Result<Option
     one("round", connection, "SELECT ended FROM rounds WHERE session = ?1 AND number = ?2", (session, round))
 }
 
-fn one<T: rusqlite::types::FromSql>(
+pub(super) fn one<T: rusqlite::types::FromSql>(
     what: &'static str,
     connection: &Connection,
     sql: &str,
@@ -253,7 +296,11 @@ fn one<T: rusqlite::types::FromSql>(
     statement.query_row(parameters, |row| row.get(0)).optional().map_err(failed(what))
 }
 
-fn execute(connection: &Connection, sql: &str, parameters: impl rusqlite::Params) -> rusqlite::Result<usize> {
+pub(super) fn execute(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+) -> rusqlite::Result<usize> {
     connection.prepare_cached(sql)?.execute(parameters)
 }
 

@@ -1,4 +1,4 @@
 if not schema then return {'ok'} end
 local owner = redis.call('HMGET', session, 'tenant', 'user')
-redis.call('UNLINK', unpack(KEYS))
+remove()
 return {'ok', owner[1], owner[2]}

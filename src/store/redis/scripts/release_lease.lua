@@ -1,3 +1,3 @@
--- KEYS[11]: the lease. ARGV[2]: the owner.
-if redis.call('GET', KEYS[11]) == ARGV[2] then redis.call('DEL', KEYS[11]) end
+-- KEYS[13]: the lease. ARGV[2]: the owner.
+if redis.call('GET', KEYS[13]) == ARGV[2] then redis.call('DEL', KEYS[13]) end
 return {'ok'}
