@@ -15,7 +15,7 @@ PEERS ?=
 STORE ?=
 PEERS_ARGUMENTS ?=
 FIMBLE := target/debug/fimble
-SLOW := binary(llm_local) | binary(real_model) | binary(numpy) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
+SLOW := binary(llm_local) | binary(real_model) | binary(numpy) | binary(durability) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
 SOAK ?=
 
 # Without a sanitizer, so that the stable toolchain does. With AddressSanitizer it needs a nightly one, and its RUSTUP_TOOLCHAIN:
@@ -45,15 +45,15 @@ test: fast slow
 fast: setup
 	@scripts/setup tests
 	@echo "format";  cargo fmt --all --check
-	@echo "clippy";  cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@echo "clippy";  cargo clippy --workspace --all-targets --features crash --quiet -- -D warnings
 	@echo "python";  /usr/bin/python3 -m unittest discover --quiet -s tests/python
 	@echo "rust: fast tests"
-	cargo nextest run --workspace --no-fail-fast -E 'not ($(SLOW))'
+	cargo nextest run --workspace --features crash --no-fail-fast -E 'not ($(SLOW))'
 
 slow: fast
 	@echo "rust: slow tests, some with the real model server"
 	@$(FIMBLE) model pull
-	cargo nextest run --workspace --no-fail-fast -E '$(SLOW)'
+	cargo nextest run --workspace --features crash --no-fail-fast -E '$(SLOW)'
 
 eval: build
 	@$(FIMBLE) eval $(EVAL)

@@ -1,7 +1,7 @@
 //! Workers that share a Redis: real processes, a real server, a model that is scripted behind its real wire format. What the
 //! programs did is counted outside of all of them.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 #[path = "stores/server.rs"]
 #[expect(dead_code, reason = "the stores' own tests use more of it")]
