@@ -333,8 +333,8 @@ mod tests {
             "größe.x = 1",
             "x = (",
             "  x = 1",
-            &format!("x = {}1", "-".repeat(200)),
-            &format!("f({}1)", "[0,".repeat(200)),
+            &format!("x[0] = {}1", "-".repeat(200)),
+            &format!("f({}1{})", "[0,".repeat(200), "]".repeat(200)),
             &"x = 1\n".repeat(600),
             &format!("x = '{}'", "a".repeat(SOURCE)),
         ] {
