@@ -159,11 +159,11 @@ impl Http {
         &self,
         /// `http://…` or `https://…`.
         url: String,
-        /// The query.
+        /// The query: texts, numbers, lists of them.
         params: Option<BTreeMap<String, Value>>,
         /// Headers by name.
         headers: Option<BTreeMap<String, String>>,
-        /// Seconds for all of it.
+        /// Seconds for all of it. Default: the host's setting, as a rule 30.
         timeout_s: Option<f64>,
         call: &Call,
     ) -> Result<Response, ToolError> {
@@ -181,11 +181,11 @@ impl Http {
         json: Option<Value>,
         /// Sent as it is.
         data: Option<String>,
-        /// The query.
+        /// The query: texts, numbers, lists of them.
         params: Option<BTreeMap<String, Value>>,
         /// Headers by name.
         headers: Option<BTreeMap<String, String>>,
-        /// Seconds for all of it.
+        /// Seconds for all of it. Default: the host's setting, as a rule 30.
         timeout_s: Option<f64>,
         call: &Call,
     ) -> Result<Response, ToolError> {
@@ -204,11 +204,11 @@ impl Http {
         json: Option<Value>,
         /// Sent as it is.
         data: Option<String>,
-        /// The query.
+        /// The query: texts, numbers, lists of them.
         params: Option<BTreeMap<String, Value>>,
         /// Headers by name.
         headers: Option<BTreeMap<String, String>>,
-        /// Seconds for all of it.
+        /// Seconds for all of it. Default: the host's setting, as a rule 30.
         timeout_s: Option<f64>,
         call: &Call,
     ) -> Result<Response, ToolError> {
@@ -227,11 +227,11 @@ impl Http {
         json: Option<Value>,
         /// Sent as it is.
         data: Option<String>,
-        /// The query.
+        /// The query: texts, numbers, lists of them.
         params: Option<BTreeMap<String, Value>>,
         /// Headers by name.
         headers: Option<BTreeMap<String, String>>,
-        /// Seconds for all of it.
+        /// Seconds for all of it. Default: the host's setting, as a rule 30.
         timeout_s: Option<f64>,
         call: &Call,
     ) -> Result<Response, ToolError> {
@@ -245,11 +245,11 @@ impl Http {
         &self,
         /// `http://…` or `https://…`.
         url: String,
-        /// The query.
+        /// The query: texts, numbers, lists of them.
         params: Option<BTreeMap<String, Value>>,
         /// Headers by name.
         headers: Option<BTreeMap<String, String>>,
-        /// Seconds for all of it.
+        /// Seconds for all of it. Default: the host's setting, as a rule 30.
         timeout_s: Option<f64>,
         call: &Call,
     ) -> Result<Response, ToolError> {
