@@ -144,6 +144,15 @@ pub(super) async fn told_to_end() -> u8 {
 /// A session that this process alone works in, as long as this lives. The kernel frees it when the process dies.
 pub(super) struct Hold {
     _file: File,
+    path: PathBuf,
+}
+
+impl Hold {
+    /// Leaves nothing of a session that is gone: whoever still waits for it finds that out.
+    pub(super) fn of_removed(self) {
+        // A file that stays is no harm.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// Takes a session for this process.
@@ -158,9 +167,10 @@ pub(super) fn hold(config: &Config, session: &Session) -> Result<Hold, Failure> 
 pub(super) fn hold_id(config: &Config, id: &str) -> Result<Hold, Failure> {
     let folder = config.locks_folder()?;
     std::fs::create_dir_all(&folder)?;
-    let file = File::create(folder.join(id))?;
+    let path = folder.join(id);
+    let file = File::create(&path)?;
     match file.try_lock() {
-        Ok(()) => Ok(Hold { _file: file }),
+        Ok(()) => Ok(Hold { _file: file, path }),
         Err(TryLockError::WouldBlock) => Err(Failure::new(5, "another fimble is at work in this session")
             .with_hint("wait for it, or start a new session")),
         Err(TryLockError::Error(error)) => Err(error.into()),
