@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// A conversation, without what belongs to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionRecord {
-    /// A UUID version 7 in its usual text form.
+    /// A UUID version 7 in its usual text form; a fork's is that of the session that its family began with, and `.XXXXXXXX`.
     pub id: String,
     /// The tenant; `local` for the command line.
     pub tenant: String,

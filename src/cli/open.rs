@@ -170,9 +170,19 @@ pub(super) async fn told_to_end() -> u8 {
 /// lease in Redis within [`LEASE`].
 pub(super) enum Hold {
     /// Among the processes of this machine.
-    File(#[expect(dead_code, reason = "the lock goes with the open file")] File),
+    File { _lock: File, path: PathBuf },
     /// Among all that use the store.
     Lease { store: Arc<dyn Store>, session: String, owner: String, _renewing: AbortOnDropHandle<()> },
+}
+
+impl Hold {
+    /// Leaves nothing of a session that is gone: whoever still waits for it finds that out.
+    pub(super) fn of_removed(self) {
+        if let Hold::File { path, .. } = &self {
+            // A file that stays is no harm.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 impl Drop for Hold {
@@ -207,9 +217,10 @@ pub(super) async fn hold_id(config: &Config, store: Arc<dyn Store>, id: &str) ->
     if let StorePlace::File(_) = config.store_place()? {
         let folder = config.locks_folder()?;
         std::fs::create_dir_all(&folder)?;
-        let file = File::create(folder.join(&id))?;
+        let path = folder.join(&id);
+        let file = File::create(&path)?;
         return match file.try_lock() {
-            Ok(()) => Ok(Hold::File(file)),
+            Ok(()) => Ok(Hold::File { _lock: file, path }),
             Err(TryLockError::WouldBlock) => Err(held()),
             Err(TryLockError::Error(error)) => Err(error.into()),
         };

@@ -100,7 +100,7 @@ pub(super) enum Sessions {
         #[arg(long, value_name = "ROUND")]
         at: Option<u64>,
     },
-    /// Take a session back to what it was after a round. Later rounds stay to be looked at; nothing of the world outside is undone.
+    /// Take a session back to what it was after a round, and print what changes. What its calls did outside is not undone.
     Rewind {
         /// The session's id.
         id: String,
@@ -158,7 +158,9 @@ impl Sessions {
                 let refused = |error| branch_failure(&id, &error);
                 session.check_round(at).await.map_err(refused)?;
                 abandon(&mut session, &format!("the session goes back to round {at}")).await?;
-                print_rounds(&[session.rewind(at).await.map_err(refused)?]);
+                let round = session.rewind(at).await.map_err(refused)?;
+                out!("round {}: {}", round.number, round.goal);
+                print_changes(&session.changes(round.number - 1, round.number).await?);
             }
             Sessions::Delete { id } => {
                 // Opening it first refuses unknown ids and other users' sessions.

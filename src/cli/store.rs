@@ -1,7 +1,7 @@
 //! `fimble store`: how much is stored, what is cleared away, and the way to another store.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -75,8 +75,9 @@ impl Upkeeping {
                 clear(&config, store, keep.map(Duration::from_secs), all_users, dry_run).await?;
             }
             Upkeeping::Export { ids, to, all_users } => {
-                let sessions = export(store, &chosen(store, ids, all_users).await?, &to).await?;
-                note!("exported {}", counted(sessions, "session"));
+                if let Some(sessions) = export(store, &chosen(store, ids, all_users).await?, &to).await? {
+                    note!("exported {}", counted(sessions, "session"));
+                }
             }
             Upkeeping::Import { file, replace } => import(store, &file, replace).await?,
         }
@@ -130,19 +131,22 @@ async fn clear(
                 session.updated_at.strftime("%Y-%m-%d %H:%M"),
                 clip(&session.title, 80)
             );
-            removed += 1;
             if dry_run {
+                removed += 1;
                 out!("would remove  {line}");
                 continue;
             }
             // Who works in it keeps it, and so does who has just written to it.
-            let hold = open::hold_id(config, Arc::clone(&sessions), &session.id).await;
-            if hold.is_err() || !store.session(&session.id).await?.as_ref().is_some_and(is_old) {
+            let (Ok(hold), true) = (
+                open::hold_id(config, Arc::clone(&sessions), &session.id).await,
+                store.session(&session.id).await?.as_ref().is_some_and(is_old),
+            ) else {
                 note!("kept, because another fimble is at work in it: {line}");
-                removed -= 1;
                 continue;
-            }
+            };
             store.delete_session(&session.id).await?;
+            hold.of_removed();
+            removed += 1;
             out!("removed  {line}");
         }
     }
@@ -179,11 +183,20 @@ fn is_own(session: &SessionRecord) -> bool {
     session.tenant == open::TENANT && session.user == open::user()
 }
 
-async fn export(store: &dyn Upkeep, ids: &[String], to: &Path) -> Result<u64, Failure> {
+/// How many sessions were written; `None` if the reader of standard output went away.
+async fn export(store: &dyn Upkeep, ids: &[String], to: &Path) -> Result<Option<u64>, Failure> {
     let limits = Limits::default();
     if to == Path::new("-") {
+        // What a program wrote must not drive the terminal, and what is cleaned could not be taken in again.
+        if std::io::stdout().is_terminal() {
+            let hint = "name a file with `--to FILE`, or send standard output to a file or a program";
+            return Err(Failure::usage("sessions are not written to a terminal").with_hint(hint));
+        }
         let mut output = BufWriter::new(std::io::stdout());
-        return Ok(transfer::export(store, ids, &mut output, limits).await?);
+        return match transfer::export(store, ids, &mut output, limits).await {
+            Err(TransferError::File(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
+            exported => Ok(Some(exported?)),
+        };
     }
     if to.try_exists()? {
         return Err(Failure::usage(format!("`{}` is there already", to.display()))
@@ -200,7 +213,7 @@ async fn export(store: &dyn Upkeep, ids: &[String], to: &Path) -> Result<u64, Fa
     match written {
         Ok(sessions) => {
             std::fs::rename(&partial, to).map_err(refused)?;
-            Ok(sessions)
+            Ok(Some(sessions))
         }
         Err(error) => {
             // The first error is the one to tell.

@@ -24,7 +24,8 @@ use crate::segment::Segment;
 /// - A write that returned `Ok` is there after a crash of this process; [`request_call`](Store::request_call) and
 ///   [`finish_call`](Store::finish_call) return only when the journal is durable.
 /// - [`commit_round`](Store::commit_round) is atomic.
-/// - Equal variable contents of a session are stored once; those of different sessions as well where one file holds them all.
+/// - Equal variable contents of a session and its forks are stored once; those of other sessions as well where one file holds
+///   them all. They are there as long as a version of one of those sessions refers to them.
 /// - An unknown session id reads as `None` or an empty list, and a write to it is `StoreError::UnknownSession`; so is a
 ///   write with another tenant or user than the session was opened with.
 /// - Segments and events are appended without a gap. A write that starts from an older state than the stored one is

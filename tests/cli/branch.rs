@@ -40,7 +40,8 @@ fn a_fork_has_the_variables_of_its_round_and_leaves_its_source_alone() {
 fn a_session_that_went_back_goes_on_from_there() {
     let (home, id) = three_rounds();
     let output = home.output(&["sessions", "rewind", &id, "--at", "1"], "");
-    let expected = "  4     0.0 ms  finished  wrote x, y\n";
+    let expected = "round 4: back to round 1\n- x: int = 2  (round 2, 1 bytes)\n+ x: int = 1  (round 4, 1 bytes)\n\
+                    + y: list[int] = [1, 2]  (round 4, 5 bytes)\n- z: int = 3  (round 3, 1 bytes)\n";
     assert_eq!(described(&output), (Some(0), expected.to_owned(), String::new()));
     let output = home.output(&["run", "-", "--session", &id], "print(x, y, 'z' in globals())\n");
     assert_eq!(described(&output), (Some(0), "1 [1, 2] False\n".to_owned(), String::new()));

@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 
 use fimble::record::SessionRecord;
 use fimble::store::redis::{Address, Redis, Settings};
+use fimble::store::upkeep::{Upkeep, Whole};
 use fimble::store::{RoundCommit, Store, StoreError};
 use tokio::sync::watch;
 
+use crate::branches::{FORK, back, fork, three_rounds};
 use crate::contract::everything;
 use crate::examples::{call, commit, done, ended, event, round, segment, session, written};
 use crate::proxy::Proxy;
 use crate::server::{Node, Server, open, wait_until};
+use crate::upkeep::small;
 
 /// The end of a round that leaves something everywhere; large enough for several packets.
 fn large_commit(before: &SessionRecord, number: u64) -> RoundCommit {
@@ -106,6 +109,45 @@ async fn a_write_that_is_cut_off_happens_once() {
         assert_eq!(direct.calls("s", number).await.unwrap(), [call(&format!("k{number}"), 0)]);
         assert_eq!(direct.segments("s").await.unwrap().len() as u64, number);
     }
+}
+
+#[tokio::test]
+async fn a_fork_a_way_back_and_a_whole_session_that_are_cut_off_happen_once() {
+    let server = Server::new();
+    let proxy = Proxy::start(server.folder.path().join("proxy.sock"), server.socket());
+    let store = open(&proxy.url()).await;
+    let mut sizes = (0..=2_400).step_by(150).chain([-1]);
+    // The first time nothing is cut, so that the server knows the scripts.
+    let mut cut = None;
+    loop {
+        let (_, before) = three_rounds(&server).await;
+        let cut_now = || match cut {
+            None => {}
+            Some(-1) => proxy.cut.before_answer(),
+            Some(bytes) => proxy.cut.after(bytes),
+        };
+        cut_now();
+        store.fork_session("s", &fork(FORK, 2, 3)).await.unwrap();
+        cut_now();
+        store.rewind_session(&back(&before)).await.unwrap();
+        cut_now();
+        store
+            .put_session(Whole { session: SessionRecord { id: "t".into(), ..small().session }, ..small() }, false)
+            .await
+            .unwrap();
+        proxy.cut.after(-1);
+        let direct = server.store().await;
+        let ids = direct.all_sessions().await.unwrap().into_iter().map(|session| session.id);
+        assert_eq!(ids.collect::<Vec<_>>(), ["s", FORK, "t"], "{cut:?}");
+        assert_eq!(direct.rounds("s", 0).await.unwrap().len(), 4, "{cut:?}");
+        assert_eq!((direct.rounds(FORK, 0).await.unwrap().len(), direct.calls("t", 1).await.unwrap().len()), (2, 1));
+        server.run(&["FLUSHALL"]);
+        cut = sizes.next();
+        if cut.is_none() {
+            break;
+        }
+    }
+    assert!(proxy.cut.happened());
 }
 
 #[tokio::test]
