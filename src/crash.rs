@@ -20,7 +20,7 @@ pub const POINTS: [&str; 14] = [
 ];
 
 /// The variable that names the point, and after `#` how often it is passed before, e.g. `call acted#2`; default: the first time.
-pub const VARIABLE: &str = "FIMBLE_CRASH_AT";
+pub const VARIABLE: &str = "CRASH_FIMBLE_AT";
 
 /// A point of [`POINTS`].
 #[cfg(not(feature = "crash"))]

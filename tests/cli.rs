@@ -6,6 +6,8 @@
 mod branch;
 #[path = "cli/store.rs"]
 mod store;
+#[path = "cli/toolkits.rs"]
+mod toolkits;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -394,128 +396,4 @@ fn chat_without_a_terminal_says_what_to_do() {
     let expected = "error: standard input is not a terminal\n\nhint: use `fimble chat --ask TEXT`, or `fimble chat -` to \
                     read one message from standard input\n";
     assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
-}
-
-#[test]
-fn mcp_servers_are_diagnosed_hop_by_hop_and_called() {
-    let home = Home::new();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/toolkits/mcp/tests/servers/fixtures/scripted.py");
-    let servers = format!(
-        r#"{{"mcpServers": {{
-            "git": {{"command": "/usr/bin/python3", "args": ["{script}"], "includeTools": ["echo", "get*"], "colour": 1}},
-            "none": {{"command": "/nowhere/server"}},
-            "keyed": {{"url": "http://127.0.0.1:1/mcp", "headers": {{"X-Key": "${{NO_SUCH_VARIABLE}}"}}}}
-        }}}}"#
-    );
-    std::fs::write(home.path().join("mcp.json"), servers).unwrap();
-    let output = home.output(&["doctor", "--mcp", "mcp.json"], "");
-    let text = stdout(&output);
-    // The times are the machine's.
-    let told: Vec<&str> =
-        text.lines().filter(|line| line.contains("mcp ")).map(|line| line.rsplit_once(", ").unwrap().0).collect();
-    let expected = [
-        "ok    mcp git spawn: `/usr/bin/python3` runs",
-        "ok    mcp git version: 2025-11-25, scripted 1",
-        "ok    mcp git list: 36 tools",
-        "ok    mcp git filter: 29 tools left out by the settings, 4 unusable: tool 2: it has no name; tool 3: `strange` has \
-         an `inputSchema` that is no schema; tool 4: it is no object; the tool `echo` is listed twice",
-        "ok    mcp git name: git_mcp_toolkit with 3 operations; `get-sum` is get_sum(), `get.sum` is get_sum_2()",
-        "FAIL  mcp none spawn: the MCP server `none` did not start: `/nowhere/server`: No such file or directory (os error 2)",
-        "FAIL  mcp keyed spawn: the MCP server `keyed` needs the environment variable `NO_SUCH_VARIABLE`, which is not set",
-    ];
-    assert_eq!(told, expected, "{text}");
-    let warning = "warning: mcp.json: the server `git` has an unknown key `colour`";
-    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
-
-    let program = "print(await git_mcp_toolkit.echo(from_='x', content_type='y'))";
-    let output = home.output(&["run", "-", "--yes", "--mcp", "mcp.json"], program);
-    let expected = "{'tool': 'echo', 'arguments': {'from': 'x', 'content-type': 'y'}}\n";
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), expected), "{}", stderr(&output));
-}
-
-#[test]
-fn toolkits_that_need_a_setting_are_there_only_with_it() {
-    let home = Home::new();
-    let names = |home: &Home| -> Vec<String> {
-        let list = stdout(&home.output(&["toolkits", "list"], ""));
-        list.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
-    };
-    let always = names(&home);
-    let optional =
-        ["prometheus", "postgres", "redis", "http", "shell", "nginx", "systemd"].map(|name| format!("{name}_toolkit"));
-    assert!(always.len() >= 3 && optional.iter().all(|name| !always.contains(name)), "{always:?}");
-
-    let folder = home.path().join("config/fimble");
-    std::fs::create_dir_all(&folder).unwrap();
-    let settings = "[toolkits.prometheus]\nurl = 'http://127.0.0.1:1'\n[toolkits.postgres]\nurl = 'postgres://me@127.0.0.1:1/x'\n\
-                    [toolkits.redis]\nurl = 'redis://127.0.0.1:1'\n[toolkits.http]\n[toolkits.shell]\n[toolkits.nginx]\n\
-                    [toolkits.systemd]\n";
-    std::fs::write(folder.join("config.toml"), settings).unwrap();
-    let configured = names(&home);
-    assert!(optional.iter().all(|name| configured.contains(name)), "{configured:?}");
-
-    let program = "result = await shell_toolkit.run(['pwd'])\nprint(result.exit_code, result.stdout.strip().endswith(cwd))\n\
-                   try:\n    await prometheus_toolkit.query('up')\nexcept ToolError as error:\n    print(error)\n";
-    let program = format!("cwd = '{}'\n{program}", home.path().file_name().unwrap().display());
-    let output = home.output(&["run", "-", "--yes"], &program);
-    let said = stdout(&output);
-    assert!(
-        said.starts_with("0 True\nthe Prometheus server at http://127.0.0.1:1 cannot be reached: "),
-        "{said}{}",
-        stderr(&output)
-    );
-    // A command is asked for, and nobody is there to answer.
-    assert_eq!(home.output(&["run", "-"], &program).status.code(), Some(4));
-
-    let output = home.output(&["-c", "toolkits.prometheus.url=nowhere", "toolkits", "list"], "");
-    let expected =
-        "error: the `url` of the Prometheus server is no address\n\nhint: write one such as http://127.0.0.1:9090\n";
-    assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
-}
-
-#[test]
-fn services_elsewhere_are_toolkits() {
-    use wiremock::matchers::{header, method, path};
-    use wiremock::{Mock, MockServer, ResponseTemplate};
-
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let server = runtime.block_on(MockServer::start());
-    let url = server.uri();
-    let answers = |json: serde_json::Value| ResponseTemplate::new(200).set_body_json(json);
-    let document = serde_json::json!({
-        "openapi": "3.1.0", "info": {"title": "Pets"}, "servers": [{"url": "/v1"}],
-        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}, "security": [{"key": []}],
-        "paths": {"/pets/{id}": {"get": {"operationId": "get_pet", "parameters": [
-            {"name": "id", "in": "path", "schema": {"type": "integer"}}]}}, "/broken": []},
-    });
-    let card = serde_json::json!({"name": "Cook", "supportedInterfaces": [
-        {"url": format!("{url}/rpc"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]});
-    let said = serde_json::json!({"result": {"message": {"parts": [{"text": "Bread."}]}}});
-    let pet = answers(serde_json::json!({"name": "Tom"}));
-    let asked = Mock::given(path("/v1/pets/7")).and(header("authorization", "Bearer top-secret")).respond_with(pet);
-    runtime.block_on(async {
-        asked.mount(&server).await;
-        Mock::given(path("/openapi.json")).respond_with(answers(document)).mount(&server).await;
-        Mock::given(path("/.well-known/agent-card.json")).respond_with(answers(card)).mount(&server).await;
-        Mock::given(method("POST")).and(path("/rpc")).respond_with(answers(said)).mount(&server).await;
-    });
-    let home = Home::new();
-    std::fs::create_dir_all(home.path().join("config/fimble")).unwrap();
-    let written = format!("[[toolkits.openapi]]\nname = 'pets'\ndocument = '{url}/openapi.json'\ntoken = 'PETS_KEY'\n");
-    std::fs::write(home.path().join("config/fimble/config.toml"), written).unwrap();
-    std::fs::write(
-        home.path().join("program.py"),
-        "pet = await pets_toolkit.get_pet(7)\nanswer = await cook_toolkit.send('Bake')\nprint(pet.name, answer.text)\n",
-    )
-    .unwrap();
-    let arguments = ["--a2a", &url, "run", "program.py", "--yes"];
-    let output = home.fimble(&arguments).env("PETS_KEY", "top-secret").output().unwrap();
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Tom Bread.\n"), "{}", stderr(&output));
-    let warning =
-        format!("warning: {url}/openapi.json: /broken: the path cannot be read: there is no object where one must be");
-    assert!(stderr(&output).contains(&warning), "{}", stderr(&output));
-
-    let output = home.fimble(&["toolkits", "list"]).output().unwrap();
-    let warning = format!("warning: {url}/openapi.json is left out: the environment variable `PETS_KEY` is not set");
-    assert!(stderr(&output).contains(&warning) && !stdout(&output).contains("pets_toolkit"), "{}", stderr(&output));
 }

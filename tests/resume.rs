@@ -279,6 +279,7 @@ print('end')
         .unwrap();
     let (out, told) = (text(&ran.stdout), text(&ran.stderr));
     assert!(out.contains("first 5\n") && told.contains("the disk is full"), "{out}{told}");
-    assert!(out.contains("end\nsecond 0\n") && out.contains("large: str"), "{out}{told}");
+    assert!(out.contains("second 0\n") && out.contains("large: str"), "{out}{told}");
+    assert_eq!(out.matches("end\n").count(), 1, "nothing is told twice: {out}{told}");
     assert_eq!(home.lines("first").len(), 1);
 }

@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(of_session("}")[..2], ["fimble:{%7D}", "fimble:{%7D}:segments"]);
         assert_eq!(of_session("s.01234567")[6..8], ["fimble:{s}.01234567:calls", "fimble:{s}:contents"]);
         assert_eq!(of_session("s.01234567")[10..], of_session("s")[10..]);
-        assert_eq!(of_fork("s.01234567", "s")[13..], of_session("s")[..10]);
+        assert_eq!(of_fork("s.01234567", "s")[14..], of_session("s")[..10]);
         for id in ["s", "", "%", "é/ü", "a.b", "s.01234567"] {
             let keys = of_session(id);
             assert_eq!(session_of_row(&keys[0]).as_deref(), Some(id));
