@@ -61,6 +61,9 @@ eval: build
 bench: setup
 	cargo run --release --example round
 	cargo run --release --example store_speed -- $(STORE)
+ifneq ($(filter redis%,$(STORE)),)
+	cargo run --release --example replicas -- $(STORE)
+endif
 ifneq ($(strip $(PEERS)),)
 	cargo build --release --example peer
 	FIMBLE_PEER="$(CURDIR)/target/release/examples/peer" python3 benches/peers.py "$(PEERS)" $(PEERS_ARGUMENTS)
