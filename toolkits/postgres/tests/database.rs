@@ -269,9 +269,11 @@ async fn sessions_and_locks_are_seen_and_a_dropped_call_ends_at_the_server() {
         loop {
             let active = call(&toolkit, "activity", json!({})).await.unwrap();
             let sessions = active["sessions"].as_array().unwrap().clone();
-            let blocked = sessions.iter().find(|session| session["blocked_by"] != json!([])).cloned();
-            if let Some(blocked) = blocked {
-                let by = sessions.iter().find(|session| session["pid"] == blocked["blocked_by"][0]).unwrap();
+            // Who blocks is asked a moment after what a session waits for: the two need not agree at once.
+            let blocks = |session: &&Value| session["blocked_by"] != json!([]) && !session["wait"].is_null();
+            if let Some(blocked) = sessions.iter().find(blocks).cloned()
+                && let Some(by) = sessions.iter().find(|session| session["pid"] == blocked["blocked_by"][0])
+            {
                 assert!(by["query"].as_str().unwrap().starts_with("do $$"), "{by}");
                 return blocked;
             }
