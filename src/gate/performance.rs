@@ -50,10 +50,13 @@ impl Performance<'_, '_> {
     ) -> Result<Executed, ExecuteError> {
         let mut may_lose = true;
         loop {
+            let has_acted = replay.has_calls();
             let played = match self.play(&round, replay, &told).await {
                 Ok(played) => played,
+                // What may have acted is not ended by a failure of ours: it goes on from its journal.
+                Err(error) if has_acted || matches!(error, ExecuteError::Store(_)) => return Err(error),
                 Err(error) => {
-                    // A round that was opened is ended, whatever happened: nothing may look as if it still ran.
+                    // A round that did nothing is ended: nothing may look as if it still ran.
                     let stopped = Outcome::Stopped { limit: "crash".to_owned(), message: error.to_string() };
                     round.outcome = Some(stopped);
                     round.ended_at = Some(Timestamp::now());

@@ -49,6 +49,11 @@ impl Replay {
         }
     }
 
+    /// True if a call was made before.
+    pub fn has_calls(&self) -> bool {
+        !lock(&self.calls).is_empty()
+    }
+
     /// What clocks said to the program.
     pub fn readings(&self) -> Readings {
         self.readings.clone()
