@@ -94,6 +94,25 @@ async fn a_document_that_grows_when_it_is_read_stays_small() {
     assert!(bytes < 20_000, "{bytes}");
 }
 
+/// Whether a schema has a reference. Fields and values may be called `$ref`: those are none.
+fn refers(schema: &Value) -> bool {
+    let parts = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
+    let fields = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    let choices = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    schema.get("$ref").is_some() || parts.chain(fields).chain(choices).any(refers)
+}
+
+#[tokio::test]
+async fn a_field_or_a_value_may_be_called_like_a_reference() {
+    let schema = json!({"type": "object", "properties": {"$ref": {"const": "$ref"}, "x": {"enum": ["$ref"]}}});
+    let paths = json!({"/a": {"get": {"operationId": "a", "responses": {"200": {"content": {"application/json": {"schema": schema}}}}}}});
+    let Loaded { toolkit, problems } = loaded(&document(paths, json!({})), anywhere()).await;
+    assert!(problems.is_empty());
+    let returns = &toolkit.declaration().operations[0].returns;
+    assert_eq!(returns["properties"], json!({"$ref": {"const": "$ref"}, "x": {"enum": ["$ref"]}}));
+    assert!(!refers(returns));
+}
+
 /// What the registry and the stubs ask of every toolkit.
 fn check(declaration: &Declaration, limits: &Limits) {
     assert!(is_python_name(&declaration.name), "{}", declaration.name);
@@ -116,7 +135,10 @@ fn check(declaration: &Declaration, limits: &Limits) {
         }
         signature(operation);
         classes(operation);
-        assert!(!operation.returns.to_string().contains("$ref"));
+        let schemas = operation.parameters.iter().map(|parameter| &parameter.schema).chain([&operation.returns]);
+        for schema in schemas {
+            assert!(!refers(schema), "{schema}");
+        }
     }
 }
 
