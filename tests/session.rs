@@ -15,7 +15,7 @@ use fimble::interpreter::Captured;
 use fimble::record::{
     CallRecord, CallStatus, Outcome, Readings, Round, SessionRecord, SessionStatus, Site, VariableKind, WrittenVariable,
 };
-use fimble::segment::SegmentKind;
+use fimble::segment::{Segment, SegmentKind};
 use fimble::session::{Config, Session, written_variable};
 use fimble::store::sqlite::Sqlite;
 use fimble::store::{Store, StoreError};
@@ -382,4 +382,30 @@ async fn what_a_program_does_not_name_is_not_carried() {
     run(&mut session, &[("b", "3")], &[]).await;
     assert!(matches!(stale.carried(&names).await, Err(StoreError::Stale(_))));
     assert_eq!(stale.carried(&BTreeSet::new()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn of_a_long_conversation_the_end_is_read_and_more_when_asked() {
+    let place = Place::new();
+    let mut session = place.create().await;
+    for number in 1..=1_500 {
+        session.push(SegmentKind::Reply, number.to_string());
+    }
+    session.save().await.unwrap();
+    let ids = |segments: &[Segment]| segments.iter().map(|segment| segment.id).collect::<Vec<u64>>();
+
+    let mut again = place.reopen(&session).await;
+    assert_eq!((again.earlier_segments(), ids(again.segments())), (1_436, (1_437..=1_500).collect()));
+    again.push(SegmentKind::Reply, "pending");
+    again.reach_back(|segments| segments.len() >= 66).await.unwrap();
+    assert_eq!((again.earlier_segments(), again.segments().len()), (924, 577));
+    assert_eq!(ids(&again.all_segments().await.unwrap()), (1..=1_501).collect::<Vec<_>>());
+    again.save().await.unwrap();
+    again.reach_back(|_| false).await.unwrap();
+    assert_eq!((again.earlier_segments(), ids(again.segments())), (0, (1..=1_501).collect()));
+    again.push(SegmentKind::Reply, "more");
+    again.save().await.unwrap();
+    let stored = place.store().segments(&session.record().id, 1_499, u32::MAX).await.unwrap();
+    let stored: Vec<_> = stored.iter().map(|segment| (segment.id, segment.content.as_str())).collect();
+    assert_eq!(stored, [(1_500, "1500"), (1_501, "pending"), (1_502, "more")]);
 }

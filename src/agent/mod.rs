@@ -189,6 +189,7 @@ impl Agent {
         attendant: &Arc<dyn Attendant>,
         cancel: &CancellationToken,
     ) -> Result<Verdict, AgentError> {
+        self.parts.recollect(session, self.model.abilities().context_tokens).await?;
         loop {
             if let Some(verdict) = progress.exhausted() {
                 return Ok(verdict);

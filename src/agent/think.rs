@@ -7,10 +7,11 @@ use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::llm::{Completion, Finish, LlmError, Request};
 use crate::program::{Failed, Known, Program, Refusal, Scaffold, ScaffoldInput, hole_end, splice};
-use crate::prompt::{Encoding, PromptInput, TemplateError, assemble};
+use crate::prompt::{Encoding, PromptInput, TemplateError, assemble, fills_context, recent};
 use crate::record::Variable;
 use crate::segment::{Segment, SegmentKind};
 use crate::session::{Emitter, Session};
+use crate::store::StoreError;
 
 /// How much warmer each further try of the same program is: the same words would come again.
 const WARMER: f32 = 0.3;
@@ -33,12 +34,13 @@ impl Agent {
         let scaffold = self.parts.scaffold(&variables, progress);
         let encoding = self.encoding(progress.attempts.len());
         let context_tokens = self.model.abilities().context_tokens;
-        let request = |segments: &[Segment], progress: &Progress, scaffold: &Scaffold| {
-            self.parts.request(segments, progress, scaffold, encoding, context_tokens).map_err(AgentError::Template)
+        let request = |segments: &[Segment], earlier: u64, progress: &Progress, scaffold: &Scaffold| {
+            let request = self.parts.request(segments, earlier, progress, scaffold, encoding, context_tokens);
+            request.map_err(AgentError::Template)
         };
         let (goal, nothing) = (Segment::new(SegmentKind::User, 0, HEAD), Progress::of_message(HEAD, &self.config));
-        self.model.prepare(&request(&[goal], &nothing, &self.parts.scaffold(&[], &nothing))?).await;
-        let mut request = request(session.segments(), progress, &scaffold)?;
+        self.model.prepare(&request(&[goal], 0, &nothing, &self.parts.scaffold(&[], &nothing))?).await;
+        let mut request = request(session.segments(), session.earlier_segments(), progress, &scaffold)?;
         request.temperature += WARMER * progress.attempts.len() as f32;
         let completion = self.complete(&request, &session.emitter()).await?;
         crash::point("model answered");
@@ -88,6 +90,14 @@ impl Agent {
 }
 
 impl PromptParts {
+    /// Reads as much of the conversation as a request to a model with that context can show.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn recollect(&self, session: &mut Session, context_tokens: Option<u32>) -> Result<(), StoreError> {
+        session.reach_back(|segments| fills_context(segments, &self.prompt, context_tokens)).await
+    }
+
     /// The request of the first round for `message` in `session`, as it would be sent. The message is appended to the
     /// session and not stored.
     ///
@@ -99,10 +109,11 @@ impl PromptParts {
         message: &str,
         encoding: Encoding,
     ) -> Result<Request, TemplateError> {
+        let earlier = session.earlier_segments();
         session.push(SegmentKind::User, message);
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let progress = Progress::of_message(message, &Config::default());
-        self.request(session.segments(), &progress, &self.scaffold(&variables, &progress), encoding, None)
+        self.request(session.segments(), earlier, &progress, &self.scaffold(&variables, &progress), encoding, None)
     }
 
     fn scaffold(&self, variables: &[Variable], progress: &Progress) -> Scaffold {
@@ -119,19 +130,23 @@ impl PromptParts {
     fn request(
         &self,
         segments: &[Segment],
+        earlier: u64,
         progress: &Progress,
         scaffold: &Scaffold,
         encoding: Encoding,
         context_tokens: Option<u32>,
     ) -> Result<Request, TemplateError> {
-        let mut segments = segments.to_vec();
-        for segment in &mut segments {
-            segment.content = self.gate.secrets().mask(&segment.content);
-        }
+        let (segments, left_out) = recent(segments, &self.prompt, context_tokens);
+        let masked = |segment: &Segment| {
+            let content = self.gate.secrets().mask(&segment.content);
+            Segment { content, ..segment.clone() }
+        };
+        let segments: Vec<Segment> = segments.into_iter().map(masked).collect();
         assemble(&PromptInput {
             encoding,
             declarations: &self.gate.declarations(),
             segments: &segments,
+            earlier: left_out.saturating_add(usize::try_from(earlier).unwrap_or(usize::MAX)),
             prefix: &self.gate.secrets().mask(&scaffold.prefix),
             suffix: &scaffold.suffix,
             attempts: &progress.attempts,

@@ -50,6 +50,7 @@ impl Prompt {
             Shape::Fill => Encoding::Fill,
         };
         let parts = open::prompt_parts(&config).await?;
+        parts.recollect(&mut session, None).await?;
         let request = parts.first_request(&mut session, &message, encoding).map_err(AgentError::Template)?;
         match request.input {
             Input::Chat(messages) => {

@@ -239,7 +239,7 @@ async fn follow(config: &Config, id: &str, from: u64, until_idle: bool) -> Resul
 async fn show(session: &Session) -> Result<(), Failure> {
     let record = session.record();
     out!("{}  {}", record.id, record.title);
-    for segment in session.segments() {
+    for segment in session.all_segments().await? {
         let mark = match segment.kind {
             SegmentKind::User => "»",
             SegmentKind::Reply => "«",

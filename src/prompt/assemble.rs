@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use fimble_toolkit::Declaration;
 use minijinja::context;
 
-use super::budget::{Kept, bounded, keep};
+use super::budget::{Kept, bounded, keep, newest};
 use super::chat::{say, turn};
 use super::fill::{STOP, comment, part, program};
 use super::stubs::stubs;
-use super::{Encoding, PromptInput, TemplateError};
+use super::{Config, Encoding, PromptInput, TemplateError};
 use crate::llm::{Input, Message, Request, Role};
 use crate::segment::{Segment, SegmentKind, estimate_tokens};
 
@@ -44,7 +44,8 @@ fn chat(input: &PromptInput<'_>) -> Result<Vec<Message>, TemplateError> {
 
     let fixed = messages.iter().chain(&ending).map(|message| &message.content);
     let fixed = fixed.map(|content| estimate_tokens(content).saturating_add(MESSAGE_TOKENS)).sum();
-    let Kept { segments, left_out } = keep(input.segments, room(input, fixed), |segment| shown_tokens(input, segment));
+    let Kept { segments, left_out } =
+        keep(input.segments, input.earlier, room(input, fixed), |segment| shown_tokens(input.config, segment));
     if left_out > 0 {
         say(&mut messages, Role::User, &left_out_mark(left_out));
     }
@@ -66,7 +67,8 @@ fn fill(input: &PromptInput<'_>) -> Result<Input, TemplateError> {
     ];
     let ending = vec![noted_prefix(input)];
     let fixed = parts.iter().chain(&ending).map(|part| estimate_tokens(part)).sum();
-    let Kept { segments, left_out } = keep(input.segments, room(input, fixed), |segment| shown_tokens(input, segment));
+    let Kept { segments, left_out } =
+        keep(input.segments, input.earlier, room(input, fixed), |segment| shown_tokens(input.config, segment));
     if left_out > 0 {
         parts.push(format!("# {}", left_out_mark(left_out)));
     }
@@ -138,10 +140,30 @@ fn shown(input: &PromptInput<'_>, segment: &Segment) -> String {
     }
 }
 
-fn shown_tokens(input: &PromptInput<'_>, segment: &Segment) -> u32 {
-    let tokens = estimate_tokens(&segment.content);
-    let tokens = if segment.kind == SegmentKind::Output { tokens.min(input.config.output_tokens) } else { tokens };
+fn shown_tokens(config: &Config, segment: &Segment) -> u32 {
+    as_shown(config, segment, estimate_tokens(&segment.content))
+}
+
+fn as_shown(config: &Config, segment: &Segment, tokens: u32) -> u32 {
+    let tokens = if segment.kind == SegmentKind::Output { tokens.min(config.output_tokens) } else { tokens };
     tokens.saturating_add(MESSAGE_TOKENS)
+}
+
+/// Whether these segments, the newest of a conversation, are all that a request can show: older ones have no room.
+/// `context_tokens` as in [`PromptInput`].
+pub fn fills_context(segments: &[Segment], config: &Config, context_tokens: Option<u32>) -> bool {
+    let tokens = segments.iter().map(|segment| u64::from(as_shown(config, segment, segment.tokens))).sum::<u64>();
+    tokens >= looked_at(config, context_tokens) && segments.iter().any(|segment| segment.kind == SegmentKind::User)
+}
+
+/// The newest of these segments, which are all that a request can show, and how many are left out.
+pub fn recent<'a>(segments: &'a [Segment], config: &Config, context_tokens: Option<u32>) -> (Vec<&'a Segment>, usize) {
+    newest(segments, looked_at(config, context_tokens), |segment| as_shown(config, segment, segment.tokens))
+}
+
+/// Twice the context: a secret takes fewer tokens once it is masked.
+fn looked_at(config: &Config, context_tokens: Option<u32>) -> u64 {
+    u64::from(context_tokens.unwrap_or(config.context_tokens)) * 2
 }
 
 fn left_out_mark(count: usize) -> String {

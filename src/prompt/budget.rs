@@ -14,23 +14,51 @@ pub(super) struct Kept<'a> {
     pub(super) left_out: usize,
 }
 
-/// The newest segments that fit into `budget` tokens, where one takes `tokens`. Pinned ones and the last of the user are
-/// always there, also if they do not fit.
-pub(super) fn keep<'a>(segments: &'a [Segment], budget: u32, tokens: impl Fn(&Segment) -> u32) -> Kept<'a> {
+/// The newest segments that fit into `budget` tokens, where one takes `tokens` and `earlier` ones are left out already.
+/// Pinned ones and the last of the user are always there, also if they do not fit.
+pub(super) fn keep<'a>(
+    segments: &'a [Segment],
+    earlier: usize,
+    budget: u32,
+    tokens: impl Fn(&Segment) -> u32,
+) -> Kept<'a> {
     let last_user = segments.iter().rposition(|segment| segment.kind == SegmentKind::User);
     let is_fixed = |index: usize, segment: &Segment| segment.pinned || Some(index) == last_user;
-    let mut dropped = 0;
-    loop {
-        let kept = segments.iter().enumerate();
-        let kept = kept.filter(|(index, segment)| *index >= dropped || is_fixed(*index, segment));
-        let kept: Vec<&Segment> = kept.map(|(_, segment)| segment).collect();
-        let total = kept.iter().fold(0_u32, |sum, segment| sum.saturating_add(tokens(segment)));
-        if total <= budget || dropped >= segments.len() {
-            let left_out = segments.len() - kept.len();
-            return Kept { segments: kept, left_out };
-        }
-        dropped += STEP;
+    let tokens: Vec<u64> = segments.iter().map(|segment| u64::from(tokens(segment))).collect();
+    let mut total: u64 = tokens.iter().sum();
+    // The steps are those of the whole conversation.
+    let mut dropped = ((STEP - earlier % STEP) % STEP).min(segments.len());
+    let costs = |range: std::ops::Range<usize>| -> u64 {
+        range.filter(|index| !is_fixed(*index, &segments[*index])).map(|index| tokens[index]).sum()
+    };
+    total -= costs(0..dropped);
+    while total > u64::from(budget) && dropped < segments.len() {
+        let next = (dropped + STEP).min(segments.len());
+        total -= costs(dropped..next);
+        dropped = next;
     }
+    let kept = segments.iter().enumerate().filter(|(index, segment)| *index >= dropped || is_fixed(*index, segment));
+    let kept: Vec<&Segment> = kept.map(|(_, segment)| segment).collect();
+    Kept { left_out: earlier.saturating_add(segments.len() - kept.len()), segments: kept }
+}
+
+/// The newest segments that take `tokens` in all, where one takes `of`, and with them the pinned ones and the last of the
+/// user; and how many are left out. A conversation that is longer than any context is not gone through in whole.
+pub(super) fn newest(segments: &[Segment], tokens: u64, of: impl Fn(&Segment) -> u32) -> (Vec<&Segment>, usize) {
+    let mut total = 0;
+    let fits = |segment: &&Segment| {
+        let is_first_over = total < tokens;
+        total += u64::from(of(segment));
+        is_first_over
+    };
+    let begins = segments.len() - segments.iter().rev().take_while(fits).count();
+    let (old, new) = segments.split_at(begins);
+    let is_user = |segment: &Segment| segment.kind == SegmentKind::User;
+    let last_user = if new.iter().any(is_user) { None } else { old.iter().rposition(is_user) };
+    let fixed = old.iter().enumerate().filter(|(index, segment)| segment.pinned || Some(*index) == last_user);
+    let newest: Vec<&Segment> = fixed.map(|(_, segment)| segment).chain(new).collect();
+    let left_out = segments.len() - newest.len();
+    (newest, left_out)
 }
 
 /// The text, or its head and tail with a mark between, in about `most` tokens.
@@ -86,7 +114,7 @@ mod tests {
         let mut segments = segments(30);
         segments[2].pinned = true;
         let kept = |budget: u32| {
-            let kept = keep(&segments, budget, |_| 1);
+            let kept = keep(&segments, 0, budget, |_| 1);
             (kept.segments.iter().map(|segment| segment.id).collect::<Vec<_>>(), kept.left_out)
         };
         assert_eq!(kept(30), ((0..30).collect(), 0));
@@ -94,6 +122,21 @@ mod tests {
         assert_eq!(kept(29), (expected.clone(), 7));
         assert_eq!(kept(23), (expected, 7));
         assert_eq!(kept(1), (vec![2, 27], 28));
+    }
+
+    #[test]
+    fn what_is_left_out_does_not_depend_on_how_much_was_looked_at() {
+        let mut segments = segments(60);
+        segments[2].pinned = true;
+        for budget in 1..60_u32 {
+            let whole = keep(&segments, 0, budget, |_| 1);
+            for looked_at in [u64::from(budget), 60] {
+                let (newest, earlier) = newest(&segments, looked_at, |_| 1);
+                let newest: Vec<Segment> = newest.into_iter().cloned().collect();
+                let kept = keep(&newest, earlier, budget, |_| 1);
+                assert_eq!((kept.segments, kept.left_out), (whole.segments.clone(), whole.left_out), "{budget}");
+            }
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-pub use assemble::assemble;
+pub use assemble::{assemble, fills_context, recent};
 pub use stubs::stubs;
 pub use templates::{TEMPLATE_NAMES, TemplateError, Templates};
 
@@ -71,8 +71,10 @@ pub struct PromptInput<'a> {
     pub encoding: Encoding,
     /// The toolkits, in an order that does not change within a session.
     pub declarations: &'a [Declaration],
-    /// The conversation so far.
+    /// The conversation so far, or its end.
     pub segments: &'a [Segment],
+    /// How many segments there are before those.
+    pub earlier: usize,
     /// The program before its hole; ends with a line end.
     pub prefix: &'a str,
     /// The program after its hole.

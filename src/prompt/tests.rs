@@ -95,6 +95,7 @@ fn request(
         encoding,
         declarations: &declarations,
         segments,
+        earlier: 0,
         prefix,
         suffix: SUFFIX,
         attempts,

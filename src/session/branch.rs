@@ -52,6 +52,8 @@ impl Session {
         let ended = rounds.iter().rev().find(|round| !is_open(round.outcome.as_ref()));
         let at = at.unwrap_or_else(|| ended.map_or(0, |round| round.number));
         self.settled(&rounds, at)?;
+        let mut stored = self.all_segments().await?;
+        stored.truncate(stored.len() - (self.segments.len() - self.saved));
         let now = Timestamp::now();
         let mut fork = SessionRecord {
             id: family::new_member(&self.record.id),
@@ -59,7 +61,7 @@ impl Session {
             created_at: now,
             updated_at: now,
             rounds: at,
-            segments: segments_until(&self.segments[..self.saved], at) as u64,
+            segments: segments_until(&stored, at) as u64,
             events: 0,
             turn: None,
             ..self.record.clone()
@@ -82,6 +84,7 @@ impl Session {
     /// As of [`fork`](Self::fork); then nothing has changed.
     pub async fn rewind(&mut self, at: u64) -> Result<Round, BranchError> {
         self.save().await?;
+        self.reach_back(|_| false).await?;
         self.settled(&self.rounds(0).await?, at)?;
         let number = self.record.rounds + 1;
         let then = self.variables_at(at).await?;

@@ -10,6 +10,7 @@ mod emitter;
 mod history;
 mod journal;
 mod limits;
+mod recent;
 mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +47,8 @@ pub struct Session {
     store: Arc<dyn Store>,
     config: Config,
     record: SessionRecord,
+    /// How many older segments are in the store only.
+    earlier: u64,
     segments: Vec<Segment>,
     /// How many of `segments` are stored.
     saved: usize,
@@ -78,22 +81,26 @@ impl Session {
             turn: None,
         };
         store.create_session(&record).await?;
-        Ok(Self::over(store, record, Vec::new(), Vec::new(), None))
+        Ok(Self::over(store, record, 0, Vec::new(), Vec::new(), None))
     }
 
-    /// Goes on with a stored session.
+    /// Goes on with a stored session. Of a long conversation only the newest segments are read, see
+    /// [`reach_back`](Self::reach_back).
     ///
     /// # Errors
     /// `UnknownSession` if there is none of that id, or it is somebody else's.
     pub async fn open(store: Arc<dyn Store>, id: &str, tenant: &str, user: &str) -> Result<Self, StoreError> {
         let record = owned(store.as_ref(), id, tenant, user).await?;
-        let segments = store.segments(id).await?;
-        let variables = store.variables(id).await?;
-        let last = match record.rounds.checked_sub(1) {
-            Some(before) => store.rounds(id, before).await?.pop(),
-            None => None,
+        let earlier = record.segments.saturating_sub(recent::OPENED);
+        let last = async {
+            match record.rounds.checked_sub(1) {
+                Some(before) => Ok(store.rounds(id, before).await?.pop()),
+                None => Ok(None),
+            }
         };
-        Ok(Self::over(store, record, segments, variables, last))
+        let (segments, variables, last) =
+            tokio::try_join!(store.segments(id, earlier, u32::MAX), store.variables(id), last)?;
+        Ok(Self::over(store, record, earlier, segments, variables, last))
     }
 
     /// Goes on with the user's most recently updated session; `None` if there is none.
@@ -130,7 +137,8 @@ impl Session {
         &self.record
     }
 
-    /// All segments in order, pending ones included.
+    /// The newest segments in order, pending ones included; those before them are in the store only, unless
+    /// [`reach_back`](Self::reach_back) has read them.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -403,6 +411,7 @@ impl Session {
     fn over(
         store: Arc<dyn Store>,
         record: SessionRecord,
+        earlier: u64,
         segments: Vec<Segment>,
         variables: Vec<Variable>,
         last: Option<Round>,
@@ -413,6 +422,7 @@ impl Session {
             config: Config::default(),
             emitter: Emitter::new(&record.id, record.events),
             record,
+            earlier,
             saved: segments.len(),
             segments,
             changed: false,

@@ -44,8 +44,8 @@ pub trait Store: Send + Sync {
     async fn delete_session(&self, id: &str) -> Result<(), StoreError>;
     /// Updates the session's row and appends segments and events, atomically.
     async fn append(&self, session: &SessionRecord, segments: &[Segment], events: &[Event]) -> Result<(), StoreError>;
-    /// All segments of a session in order.
-    async fn segments(&self, session: &str) -> Result<Vec<Segment>, StoreError>;
+    /// Segments with `id > after` in order, at most `limit`.
+    async fn segments(&self, session: &str, after: u64, limit: u32) -> Result<Vec<Segment>, StoreError>;
     /// Events with `seq > after` in order, at most `limit`.
     async fn events(&self, session: &str, after: u64, limit: u32) -> Result<Vec<Event>, StoreError>;
     /// Stores a round that is about to run, without an outcome. The session's `rounds` becomes its number if that is

@@ -201,13 +201,20 @@ impl Store for Redis {
         write::appended(&answer, session, segments, events)
     }
 
-    async fn segments(&self, session: &str) -> Result<Vec<Segment>, StoreError> {
-        let mut segments = Vec::new();
+    async fn segments(&self, session: &str, after: u64, limit: u32) -> Result<Vec<Segment>, StoreError> {
+        let mut segments: Vec<Segment> = Vec::new();
         loop {
-            let page = [segments.len(), segments.len() + PAGE - 1].map(|place| place.to_string());
+            let wanted = PAGE.min(limit as usize - segments.len());
+            let first = after.saturating_add(segments.len() as u64);
+            if wanted == 0 {
+                return Ok(segments);
+            }
+            // Redis counts places in 63 bits.
+            let page =
+                [first, first.saturating_add(wanted as u64 - 1)].map(|place| place.min(i64::MAX as u64).to_string());
             let answer = self.read(&scripts::SEGMENTS, session, &page).await?;
-            segments.extend(read::segments(segments.len() as u64 + 1, &answer)?);
-            if answer.parts.len() < PAGE {
+            segments.extend(read::segments(first.saturating_add(1), &answer)?);
+            if answer.parts.len() < wanted {
                 return Ok(segments);
             }
         }

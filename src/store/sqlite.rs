@@ -97,9 +97,9 @@ impl Store for Sqlite {
         self.writer.write(Durability::Machine, move |connection| append.run(connection).map(drop)).await
     }
 
-    async fn segments(&self, session: &str) -> Result<Vec<Segment>, StoreError> {
+    async fn segments(&self, session: &str, after: u64, limit: u32) -> Result<Vec<Segment>, StoreError> {
         let session = session.to_owned();
-        self.reader.read(move |connection| read::segments(connection, &session)).await
+        self.reader.read(move |connection| read::segments(connection, &session, after, limit)).await
     }
 
     async fn events(&self, session: &str, after: u64, limit: u32) -> Result<Vec<Event>, StoreError> {

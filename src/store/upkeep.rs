@@ -125,7 +125,7 @@ const TRIES: u32 = 5;
 pub async fn read(store: &dyn Upkeep, id: &str) -> Result<Option<Whole>, StoreError> {
     for _ in 0..TRIES {
         let Some(session) = store.session(id).await? else { return Ok(None) };
-        let segments = store.segments(id).await?;
+        let segments = store.segments(id, 0, u32::MAX).await?;
         let events = store.events(id, 0, u32::MAX).await?;
         let rounds = store.rounds(id, 0).await?;
         let mut calls = Vec::new();

@@ -130,3 +130,21 @@ async fn a_round_that_waits_is_no_place_to_go_to_and_is_left_behind() {
     run(&mut session, &[("b", "4")], &[]).await;
     assert_eq!(variables(&place, &session).await, [row("a", 1, "1"), row("b", 4, "4")]);
 }
+
+#[tokio::test]
+async fn forks_and_the_way_back_reach_what_was_not_read() {
+    let place = Place::new();
+    let mut session = place.create().await;
+    for number in 1..=40 {
+        turn(&mut session, "go", &[("a", &number.to_string())], &[]).await;
+    }
+    let mut again = place.reopen(&session).await;
+    assert_eq!(again.earlier_segments(), 96);
+    let fork = again.fork(Some(2)).await.unwrap();
+    assert_eq!(fork.segments, 8);
+    again.push(SegmentKind::User, "pending");
+    assert_eq!(again.fork(Some(40)).await.unwrap().segments, 160);
+    again.rewind(3).await.unwrap();
+    assert_eq!((again.segments().len(), last_words(&again)), (12, Some("reply of 3")));
+    same(&again, &place.reopen(&session).await);
+}

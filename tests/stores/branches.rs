@@ -62,7 +62,7 @@ pub async fn a_fork_is_as_its_source_was(place: &impl Place) {
 
     let store = place.open().await;
     assert_eq!(store.session(FORK).await.unwrap(), Some(record.clone()));
-    assert_eq!(store.segments(FORK).await.unwrap(), [segment(1), segment(2), segment(3)]);
+    assert_eq!(store.segments(FORK, 0, u32::MAX).await.unwrap(), [segment(1), segment(2), segment(3)]);
     assert_eq!(store.events(FORK, 0, 100).await.unwrap(), []);
     assert_eq!(store.rounds(FORK, 0).await.unwrap(), [ended(1), ended(2)]);
     for (number, calls) in [(1, vec![done("k1", 0)]), (2, vec![done("k2", 0)]), (3, vec![])] {
@@ -185,7 +185,7 @@ pub async fn a_session_goes_back_in_place(place: &impl Place) {
     assert_eq!(place.contents_stored().await, stored);
     let store = place.open().await;
     assert_eq!(store.session("s").await.unwrap().as_ref(), Some(&order.session));
-    assert_eq!(store.segments("s").await.unwrap(), [segment(1), segment(2)]);
+    assert_eq!(store.segments("s", 0, u32::MAX).await.unwrap(), [segment(1), segment(2)]);
     assert_eq!(store.events("s", 0, 100).await.unwrap().len(), 6);
     assert_eq!(variables(store.as_ref(), "s").await, ["a4=1", "b4=1", "c4=3"]);
     let rounds = store.rounds("s", 0).await.unwrap();
@@ -223,9 +223,12 @@ pub async fn a_session_goes_back_in_place(place: &impl Place) {
     let removed = ["a", "b", "c"].map(String::from).to_vec();
     let order = Rewind { before: now, session, round: ended(6), written: vec![], removed };
     store.rewind_session(&order).await.unwrap();
-    assert_eq!((store.segments("s").await.unwrap(), variables(store.as_ref(), "s").await), (vec![], vec![]));
+    assert_eq!(
+        (store.segments("s", 0, u32::MAX).await.unwrap(), variables(store.as_ref(), "s").await),
+        (vec![], vec![])
+    );
     store.append(&SessionRecord { segments: 1, ..order.session }, &[segment(1)], &[]).await.unwrap();
-    assert_eq!(place.open().await.segments("s").await.unwrap(), [segment(1)]);
+    assert_eq!(place.open().await.segments("s", 0, u32::MAX).await.unwrap(), [segment(1)]);
 }
 
 pub async fn a_way_back_that_does_not_fit_changes_nothing(place: &impl Place) {

@@ -52,7 +52,7 @@ pub async fn everything(place: &impl Place, id: &str) -> Everything {
     let names: Vec<String> = variables.iter().map(|variable| variable.name.clone()).collect();
     Everything {
         session: store.session(id).await.unwrap(),
-        segments: store.segments(id).await.unwrap(),
+        segments: store.segments(id, 0, u32::MAX).await.unwrap(),
         events: store.events(id, 0, u32::MAX).await.unwrap(),
         rounds,
         calls,
@@ -433,7 +433,13 @@ pub async fn every_kind_of_segment_comes_back(place: &impl Place) {
     let store = place.open().await;
     store.create_session(&session("s")).await.unwrap();
     store.append(&SessionRecord { segments: 16, ..session("s") }, &segments, &[]).await.unwrap();
-    assert_eq!(place.open().await.segments("s").await.unwrap(), segments);
+    let store = place.open().await;
+    assert_eq!(store.segments("s", 0, u32::MAX).await.unwrap(), segments);
+    for (after, limit) in [(0, 0), (0, 1), (15, 1), (15, 2), (16, 1), (7, 5), (u64::MAX, 1), (u64::MAX, u32::MAX)] {
+        let expected: Vec<Segment> =
+            segments.iter().filter(|segment| segment.id > after).take(limit as usize).cloned().collect();
+        assert_eq!(store.segments("s", after, limit).await.unwrap(), expected, "{after} {limit}");
+    }
 }
 
 pub async fn every_kind_of_event_comes_back(place: &impl Place) {

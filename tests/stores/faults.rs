@@ -71,7 +71,7 @@ async fn what_was_acknowledged_outlives_a_killed_server_and_happens_once() {
     let record = writer.await.unwrap();
     let store = server.store().await;
     assert_eq!(store.session("s").await.unwrap(), Some(record.clone()));
-    assert_eq!(store.segments("s").await.unwrap(), (1..=ROUNDS).map(segment).collect::<Vec<_>>());
+    assert_eq!(store.segments("s", 0, u32::MAX).await.unwrap(), (1..=ROUNDS).map(segment).collect::<Vec<_>>());
     assert_eq!(
         store.events("s", 0, u32::MAX).await.unwrap(),
         (1..=ROUNDS).map(|seq| event("s", seq)).collect::<Vec<_>>()
@@ -107,7 +107,7 @@ async fn a_write_that_is_cut_off_happens_once() {
         assert_eq!(direct.session("s").await.unwrap(), Some(record.clone()), "cut after {bytes} bytes");
         assert_eq!(direct.rounds("s", number - 1).await.unwrap(), [ended(number)]);
         assert_eq!(direct.calls("s", number).await.unwrap(), [call(&format!("k{number}"), 0)]);
-        assert_eq!(direct.segments("s").await.unwrap().len() as u64, number);
+        assert_eq!(direct.segments("s", 0, u32::MAX).await.unwrap().len() as u64, number);
     }
 }
 
@@ -186,7 +186,7 @@ async fn a_connection_cut_for_good_leaves_the_old_state_or_the_new() {
                 assert_eq!(direct.session("s").await.unwrap().as_ref(), Some(&second.session));
                 assert_eq!(direct.contents("s", &names).await.unwrap(), second.written);
                 assert_eq!(direct.rounds("s", 1).await.unwrap(), [ended(2)]);
-                assert_eq!(direct.segments("s").await.unwrap(), [segment(1), segment(2)]);
+                assert_eq!(direct.segments("s", 0, u32::MAX).await.unwrap(), [segment(1), segment(2)]);
             }
             Err(other) => panic!("{other}"),
         }
@@ -208,7 +208,7 @@ async fn of_two_writers_from_the_same_state_one_is_stale() {
         let stale = answers.iter().filter(|answer| matches!(answer, Err(StoreError::Stale(_)))).count();
         assert!(stale == 1 && answers.iter().any(Result::is_ok), "{answers:?}");
     }
-    assert_eq!(one.segments("s").await.unwrap(), (1..=50).map(segment).collect::<Vec<_>>());
+    assert_eq!(one.segments("s", 0, u32::MAX).await.unwrap(), (1..=50).map(segment).collect::<Vec<_>>());
 }
 
 #[tokio::test]

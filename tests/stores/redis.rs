@@ -76,7 +76,7 @@ async fn a_damaged_key_is_corrupt_and_says_which() {
         let store = filled(&server).await;
         server.run(damage);
         let read = match what {
-            "segment" => store.segments("s").await.map(drop),
+            "segment" => store.segments("s", 0, u32::MAX).await.map(drop),
             "event" => store.events("s", 0, 10).await.map(drop),
             "round" => store.rounds("s", 0).await.map(drop),
             "call" => store.calls("s", 1).await.map(drop),
@@ -127,7 +127,7 @@ async fn a_session_that_a_newer_program_changed_meanwhile_is_read_and_written_no
     let before = server.run(&["HGETALL", "fimble:{s}"]);
     let refused = [
         store.session("s").await.map(drop),
-        store.segments("s").await.map(drop),
+        store.segments("s", 0, u32::MAX).await.map(drop),
         store.open_round("s", &round(2)).await,
         store.append(&full_commit().session, &[], &[]).await,
         store.create_session(&session("s")).await,

@@ -29,12 +29,13 @@ pub fn sessions(
     all("session", connection, &sql, (tenant, user, limit), rows::session)
 }
 
-/// All segments in order.
-pub fn segments(connection: &Connection, session: &str) -> Result<Vec<Segment>, StoreError> {
+/// Segments after a number, in order.
+pub fn segments(connection: &Connection, session: &str, after: u64, limit: u32) -> Result<Vec<Segment>, StoreError> {
     let sql = format!(
-        "SELECT {SEGMENT} FROM segments WHERE session = (SELECT key FROM sessions WHERE id = ?1) ORDER BY segments.id"
+        "SELECT {SEGMENT} FROM segments
+         WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND segments.id > ?2 ORDER BY segments.id LIMIT ?3"
     );
-    all("segment", connection, &sql, [session], rows::segment)
+    all("segment", connection, &sql, (session, bound(after), limit), rows::segment)
 }
 
 /// Events after a number, in order.
