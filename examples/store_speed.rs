@@ -1,7 +1,7 @@
-//! How long a typical round takes to persist, and a long session to load. Prints; asserts nothing.
+//! How long a typical round takes to persist, and a session to load, as it grows. Prints; asserts nothing.
 //!
-//! `cargo run --release --example store_speed [FILE|URL]`: the file system of FILE decides most of it, or the network to the
-//! Redis at URL and its `appendfsync`.
+//! `cargo run --release --example store_speed [FILE|URL] [ROUNDS]`: the file system of FILE decides most of it, or the network
+//! to the Redis at URL and its `appendfsync`. ROUNDS is 1,000 unless told.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use fimble_toolkit::Risk;
 use jiff::Timestamp;
 use serde_json::Map;
 
-const ROUNDS: u64 = 1_000;
+/// After how many rounds the costs are told.
+const MARKS: [usize; 7] = [10, 30, 100, 300, 1_000, 3_000, 10_000];
 const VARIABLES: u64 = 20;
 const CALLS: u32 = 5;
 const EVENTS: u32 = 12;
@@ -60,40 +61,76 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let name = std::env::args().nth(1).unwrap_or_else(|| folder.path().join("speed.db").display().to_string());
     let measured = Measured::open(&name).await?;
     let mut session = Session::create(Arc::clone(&measured.store), "local", "ada", "speed").await?;
+    let rounds: usize = std::env::args().nth(2).map_or(Ok(1_000), |rounds| rounds.parse())?;
     let mut times = Times::default();
-    for _ in 0..ROUNDS {
+    persist_large_variables(&mut session).await?;
+    println!("after so many rounds: one more round; the load of the session and of 3 variables for its next turn");
+    for round in 1..=rounds {
         persist_round(&mut session, &measured, &mut times).await?;
+        if MARKS.contains(&round) || round == rounds {
+            let newest = times.round.len() - (round / 2).min(50);
+            let (mut loads, mut carries) = next_turns(&name, &session.record().id).await?;
+            let (round_ms, load, carry) =
+                (median(&mut times.round[newest..].to_vec()), median(&mut loads), median(&mut carries));
+            println!("{round:>7}: {round_ms:.2} ms; {load:.2} + {carry:.2} ms");
+        }
     }
-    let count = times.round.len();
     report("open a round", &mut times.open);
     report("journal a call, requested and done", &mut times.call);
     report("commit a round", &mut times.commit);
-    report("first 100 rounds, all of the above", &mut times.round[..100].to_vec());
-    report("last 100 rounds, all of the above", &mut times.round[count - 100..].to_vec());
-
-    let measured = Measured::open(&name).await?;
-    let (mut loads, mut carries) = (Vec::new(), Vec::new());
-    let names = ["v1", "v2", "v3"].map(String::from).into();
-    for _ in 0..50 {
-        let begun = Instant::now();
-        let session = Session::open(Arc::clone(&measured.store), &session.record().id, "local", "ada").await?;
-        loads.push(begun.elapsed());
-        let begun = Instant::now();
-        session.carried(&names).await?;
-        carries.push(begun.elapsed());
-    }
-    report(&format!("load a session of {ROUNDS} rounds and {} segments", session.segments().len()), &mut loads);
+    let (mut loads, mut carries) = next_turns(&name, &session.record().id).await?;
+    let count = session.record().segments;
+    report(&format!("load a session of {rounds} rounds, {count} segments and 10 MB of variables"), &mut loads);
     report("read 3 variables of 2 KB that a program names", &mut carries);
     match &measured.redis {
         None => println!("{} KiB on disk", std::fs::metadata(&name)?.len() / 1024),
         Some(redis) => {
             let (all, most) = (times.requests.iter().sum::<u64>(), times.requests.iter().max().unwrap_or(&0));
-            println!("network round trips of a commit: {:.2} in the mean, {most} at most", all as f64 / count as f64);
+            println!("network round trips of a commit: {:.2} in the mean, {most} at most", all as f64 / rounds as f64);
             println!("{}", redis.health().await?);
             measured.store.delete_session(&session.record().id).await?;
         }
     }
     Ok(())
+}
+
+/// How long it takes to load the session, and three of its variables, by a process that has not seen it.
+async fn next_turns(name: &str, id: &str) -> Result<(Vec<Duration>, Vec<Duration>), StoreError> {
+    let measured = Measured::open(name).await?;
+    let names = ["v1", "v2", "v3"].map(String::from).into();
+    let (mut loads, mut carries) = (Vec::new(), Vec::new());
+    for _ in 0..50 {
+        let begun = Instant::now();
+        let session = Session::open(Arc::clone(&measured.store), id, "local", "ada").await?;
+        loads.push(begun.elapsed());
+        let begun = Instant::now();
+        session.carried(&names).await?;
+        carries.push(begun.elapsed());
+    }
+    Ok((loads, carries))
+}
+
+/// 100 variables of 100 KB that no later round names.
+async fn persist_large_variables(session: &mut Session) -> Result<(), StoreError> {
+    let round = session.begin_round("goal", vec![], "try:\n", "pass", "").await?;
+    let large = (0..100).map(|number| captured(format!("large{number}"), 100_000));
+    let written = large.map(|captured| written_variable(captured, round.number)).collect();
+    let round = Round { outcome: Some(Outcome::Finished { value: None }), ended_at: Some(Timestamp::now()), ..round };
+    session.commit_round(round, written, vec![]).await.map(drop)
+}
+
+/// A variable of at least so many bytes.
+fn captured(name: String, bytes: usize) -> Captured {
+    let line = format!("{{\"service\":\"{name}\",\"id\":\"{}\",\"active\":true}},", uuid::Uuid::new_v4());
+    Captured {
+        name,
+        kind: VariableKind::Value,
+        content: line.repeat(bytes / line.len() + 1),
+        type_name: "list[dict]".into(),
+        preview: line,
+        line: 1,
+        references: vec![],
+    }
 }
 
 async fn persist_round(session: &mut Session, measured: &Measured, times: &mut Times) -> Result<(), Box<dyn Error>> {
@@ -130,19 +167,7 @@ async fn persist_round(session: &mut Session, measured: &Measured, times: &mut T
     for kind in [SegmentKind::Thought, SegmentKind::Code, SegmentKind::Output, SegmentKind::Reply] {
         session.push(kind, "some words of a conversation, as they are. ".repeat(8));
     }
-    let written = (0..VARIABLES).map(|variable| {
-        let line = format!("{{\"service\":\"unit {variable} of {}\",\"active\":true}},", round.number);
-        let captured = Captured {
-            name: format!("v{variable}"),
-            kind: VariableKind::Value,
-            content: line.repeat(2_048 / line.len() + 1),
-            type_name: "list[dict]".into(),
-            preview: line,
-            line: 1,
-            references: vec![],
-        };
-        written_variable(captured, round.number)
-    });
+    let written = (0..VARIABLES).map(|number| written_variable(captured(format!("v{number}"), 2_048), round.number));
     let written = written.collect();
     let round = Round { outcome: Some(Outcome::Finished { value: None }), ended_at: Some(Timestamp::now()), ..round };
     let (begun_commit, requests) = (Instant::now(), measured.requests());
@@ -151,6 +176,12 @@ async fn persist_round(session: &mut Session, measured: &Measured, times: &mut T
     times.requests.push(measured.requests() - requests);
     times.round.push(begun.elapsed());
     Ok(())
+}
+
+/// In milliseconds.
+fn median(times: &mut [Duration]) -> f64 {
+    times.sort();
+    times.get(times.len() / 2).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
 }
 
 fn report(what: &str, times: &mut [Duration]) {

@@ -36,6 +36,9 @@ timeout_s = 60
 params = { gate = "str" }
 "#;
 
+/// Nobody listens there: nothing may ask a model.
+const NO_MODEL: &str = "http://127.0.0.1:9/v1";
+
 impl Home {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
@@ -220,6 +223,49 @@ await system_toolkit.send_message(' and '.join(answers))
     let none = home.run(&["sessions", "answer", &id, "x"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(text(&none.stderr).contains("nothing waits for an answer"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn what_is_left_of_a_program_is_edited_in_another_process() {
+    let home = Home::new();
+    let program = "x = 1\nawait count_toolkit.add(file='FOLDER/first', text='x')\nprint('end')\n";
+    std::fs::write(home.path("program.py"), program.replace("FOLDER", home.folder.path().to_str().unwrap())).unwrap();
+    assert_eq!(home.run(&["run", "program.py"]).status.code(), Some(4));
+    let id = home.session();
+    let editor = |script: &str| {
+        std::fs::write(home.path("editor"), script).unwrap();
+        let mut command = home.fimble(&["-c", "llm.model=none", "-c", "llm.fill=none", "sessions", "edit", &id]);
+        command.env("EDITOR", "sh editor").env_remove("VISUAL").env("OPENAI_BASE_URL", NO_MODEL).output().unwrap()
+    };
+    let unchanged = editor("cp \"$1\" seen");
+    assert_eq!((unchanged.status.code(), text(&unchanged.stderr).as_str()), (Some(0), "nothing was changed\n"));
+    let seen = home.lines("seen").join("\n");
+    assert!(
+        seen.starts_with("#: What is left of the program of round 1.") && seen.contains("\n#:     x = 1\nawait "),
+        "{seen}"
+    );
+    let failed = editor("exit 3");
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(text(&failed.stderr).contains("the editor ended with exit status: 3"), "{}", text(&failed.stderr));
+
+    let wrong = editor("sed -i 's/count_toolkit.add/count_toolkit.sub/' \"$1\"; cp \"$1\" seen");
+    assert_eq!(wrong.status.code(), Some(2), "{}", text(&wrong.stderr));
+    assert!(text(&wrong.stderr).contains("The program was not run\n- line 1: "), "{}", text(&wrong.stderr));
+    assert!(
+        home.lines("seen").iter().any(|line| line.starts_with("#: It cannot run: line 1: ")),
+        "{:?}",
+        home.lines("seen")
+    );
+
+    std::fs::write(home.path("rest.py"), "await system_toolkit.send_message(f'x is {x}')\n").unwrap();
+    let mut command = home.fimble(&["-c", "llm.model=none", "-c", "llm.fill=none", "sessions", "edit", &id, "rest.py"]);
+    let edited = command.env("OPENAI_BASE_URL", NO_MODEL).output().unwrap();
+    assert_eq!(edited.status.code(), Some(0), "{}", text(&edited.stderr));
+    assert!(text(&edited.stdout).contains("x is 1"), "{}", text(&edited.stdout));
+    assert!(home.lines("first").is_empty(), "the call that waited was not made");
+    let none = home.run(&["sessions", "edit", &id, "rest.py"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none.stderr).contains("there is no program to edit"), "{}", text(&none.stderr));
 }
 
 #[test]

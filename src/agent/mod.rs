@@ -3,6 +3,7 @@
 //! The only module that knows all the rooms. A simple request is one round, a task is many: one loop, two budgets.
 
 mod act;
+mod edit;
 mod evaluate;
 mod express;
 mod perceive;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+pub use edit::{Edited, Pending};
 pub use turn::{Cause, Progress, Verdict};
 
 use crate::event::EventKind;

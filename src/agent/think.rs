@@ -45,13 +45,8 @@ impl Agent {
         let completion = self.complete(&request, &session.emitter()).await?;
         crash::point("model answered");
         progress.spend(&completion);
-        let known = Known {
-            declarations: &self.parts.gate.declarations(),
-            carried: &variables,
-            finish_length: completion.finish == Finish::Length,
-            config: &self.parts.program,
-        };
-        let spliced = splice(&scaffold, &completion.text, &known);
+        let is_cut = completion.finish == Finish::Length;
+        let spliced = self.parts.splice(progress, &variables, &completion.text, is_cut);
         Ok(match spliced.and_then(|program| progress.refuse_repetition(program)) {
             Ok(program) => Thought::Program(program),
             Err(refusal) => Thought::Refused(refusal),
@@ -114,6 +109,23 @@ impl PromptParts {
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let progress = Progress::of_message(message, &Config::default());
         self.request(session.segments(), earlier, &progress, &self.scaffold(&variables, &progress), encoding, None)
+    }
+
+    /// A program whose hole is `text`, or why it may not run. `is_cut` says that the text may end in the middle of a word.
+    pub(super) fn splice(
+        &self,
+        progress: &Progress,
+        variables: &[Variable],
+        text: &str,
+        is_cut: bool,
+    ) -> Result<Program, Refusal> {
+        let known = Known {
+            declarations: &self.gate.declarations(),
+            carried: variables,
+            finish_length: is_cut,
+            config: &self.program,
+        };
+        splice(&self.scaffold(variables, progress), text, &known)
     }
 
     fn scaffold(&self, variables: &[Variable], progress: &Progress) -> Scaffold {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::show::{Format, Screen};
-use super::{Failure, open, resume, sessions};
+use super::{Failure, edit, open, resume, sessions};
 use crate::agent::Agent;
 use crate::config::{Config, folders};
 use crate::event::Event;
@@ -29,6 +29,7 @@ const HELP: &str = "\
 /vars            the variables that programs left
 /rounds          the rounds of this session
 /code [N]        the program of round N, the last one by default
+/edit            edit what is left of the last program, and run it
 /help            this list
 /quit            leave (also Ctrl-D)
 Ctrl-C stops the running round and nothing else.";
@@ -225,6 +226,7 @@ impl Conversation {
                 self.go_on().await?;
             }
             ("sessions", _) => sessions::list(self.store.as_ref()).await?,
+            ("edit", _) => self.edit().await?,
             ("vars", _) => sessions::print_variables(self.session.variables().values()),
             ("rounds", _) => sessions::print_rounds(&self.session.rounds(0).await?),
             ("code", number) => self.show_code(number).await?,
@@ -233,6 +235,15 @@ impl Conversation {
             }
         }
         Ok(Next::Read)
+    }
+
+    /// Lets the person write what is left of the last program.
+    async fn edit(&mut self) -> Result<(), Failure> {
+        let _hold = open::hold(&self.config, &self.session).await?;
+        let pending = edit::pending(&self.session).await?;
+        let (agent, session) = (&self.agent, &mut self.session);
+        let mut work = edit::Work { agent, session, screen: &mut self.screen, events: &mut self.events };
+        work.edit(&pending).await
     }
 
     fn switch(&mut self, session: Session) {

@@ -7,6 +7,7 @@ mod output;
 mod chat;
 mod completion;
 mod doctor;
+mod edit;
 mod eval;
 mod kill;
 mod model;

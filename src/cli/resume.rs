@@ -19,10 +19,10 @@ use crate::session::Session;
 pub(super) struct How {
     /// Print the events, one JSON object a line.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// Approve what policy would ask for.
     #[arg(short, long)]
-    yes: bool,
+    pub(super) yes: bool,
 }
 
 /// Answers what the session's program waits for, and goes on with it.
@@ -100,7 +100,9 @@ pub(super) async fn state(agent: &Agent, session: &Session) -> Result<Option<Str
 pub(super) fn tell_how_to_go_on(id: &str, on: &str) {
     match on {
         "sleep" => note!("hint: it goes on when the time has come: fimble sessions resume {id}"),
-        "approval" => note!("hint: fimble sessions answer {id} yes|no"),
+        "approval" => {
+            note!("hint: fimble sessions answer {id} yes|no; `fimble sessions edit {id}` changes the program")
+        }
         "doubt" => note!("hint: fimble sessions answer {id} again|skip|stop"),
         _ => note!("hint: fimble sessions answer {id} TEXT"),
     }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::resume::How;
 use super::show::{clip, milliseconds};
-use super::{Failure, open, resume, worker};
+use super::{Failure, edit, open, resume, worker};
 use crate::config::Config;
 use crate::gate::abandon;
 use crate::record::{CallStatus, Outcome, Round, SessionRecord, SessionStatus, Variable};
@@ -92,6 +92,15 @@ pub(super) enum Sessions {
         #[command(flatten)]
         how: How,
     },
+    /// Edit what is left of the last program, which waits or failed, and run it in place of that: what ran is not run again.
+    Edit {
+        /// The session's id.
+        id: String,
+        /// What is left, as it should be; `-` reads standard input. Without it, `$VISUAL` or `$EDITOR` is started.
+        file: Option<String>,
+        #[command(flatten)]
+        how: How,
+    },
     /// Begin a new session that is as this one was after a round; prints its id.
     Fork {
         /// The session's id.
@@ -121,12 +130,19 @@ impl Sessions {
             Sessions::Answer { id, answer, how } => return resume::answer_and_go_on(config, &id, &answer, how).await,
             Sessions::Send { text, session } => return worker::send(&config, session.as_deref(), text).await,
             Sessions::Follow { id, from, until_idle } => return follow(&config, &id, from, until_idle).await,
+            Sessions::Edit { id, file, how } => {
+                return edit::edit_and_go_on(config, &id, file.as_deref(), how).await;
+            }
             Sessions::Resume { id, how } => return resume::go_on(config, &id, how).await,
             _ => {}
         }
         let store = open::store(&config).await?;
         match self {
-            Sessions::Send { .. } | Sessions::Follow { .. } | Sessions::Answer { .. } | Sessions::Resume { .. } => {}
+            Sessions::Send { .. }
+            | Sessions::Follow { .. }
+            | Sessions::Answer { .. }
+            | Sessions::Edit { .. }
+            | Sessions::Resume { .. } => {}
             Sessions::List => list(store.as_ref()).await?,
             Sessions::Show { id } => show(&open::session(&config, store, Some(&id)).await?).await?,
             Sessions::Vars { id, at } => {

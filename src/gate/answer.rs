@@ -156,6 +156,26 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
     Ok(session.journal(waiting.round).finish(&call).await?)
 }
 
+/// Takes back the call that the session's last round waits with: it is not made, and the program ends there once it is resumed.
+///
+/// # Errors
+/// The round waits for nothing, or the store failed.
+pub async fn withdraw(session: &Session, secrets: &Secrets) -> Result<(), AnswerError> {
+    let Some(Waiting { round, on, mut call, .. }) = waiting(session, secrets).await? else {
+        return Err(AnswerError::NothingWaits(session.record().id.clone()));
+    };
+    let error = match on.as_str() {
+        DOUBT => Doubt::Stop.error(&call),
+        _ => {
+            let sentence = format!("the user edited the program from here on; {} was not called", name(&call));
+            ToolError::new(ErrorKind::Denied, sentence)
+        }
+    };
+    call.status = CallStatus::Failed { error };
+    call.done_at = Some(Timestamp::now());
+    Ok(session.journal(round).finish(&call).await?)
+}
+
 /// What to do about a call of which nobody knows whether it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {

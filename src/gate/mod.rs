@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{AnswerError, Waiting, answer, waiting};
+pub use answer::{AnswerError, Waiting, answer, waiting, withdraw};
 pub use effects::Effects;
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use live::{Live, RoundView, Wait, WaitKind};

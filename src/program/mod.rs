@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 pub use scaffold::{Failed, HOLE_INDENT, Scaffold, ScaffoldInput};
 pub use splice::{from_file, reopened, splice};
-pub use statements::{statement_at, statements};
+pub use statements::{after_statements, statement_at, statements};
 pub use stream::{hole_end, is_complete};
 
 use crate::record::Variable;

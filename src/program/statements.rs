@@ -10,6 +10,21 @@ pub fn statements(source: &str) -> Vec<String> {
     module.suite().iter().map(|statement| source[statement.range()].to_owned()).collect()
 }
 
+/// What comes after the first `count` top-level statements, with the comments between; all of it if it does not parse.
+pub fn after_statements(source: &str, count: usize) -> &str {
+    let Ok(module) = ruff_python_parser::parse_module(source) else { return source };
+    let Some(last) = count.checked_sub(1) else { return source };
+    let Some(statement) = module.suite().get(last) else { return "" };
+    let rest = source.get(statement.end().to_usize()..).unwrap_or_default();
+    match module.suite().get(count) {
+        // On the same line, after a semicolon.
+        Some(next) if !source[statement.end().to_usize()..next.start().to_usize()].contains('\n') => {
+            &source[next.start().to_usize()..]
+        }
+        _ => rest.split_once('\n').map_or("", |(_, rest)| rest),
+    }
+}
+
 /// The lines and the source of the top-level statement that has `line`, which counts from 1.
 pub fn statement_at(source: &str, line: u32) -> Option<(RangeInclusive<u32>, String)> {
     let module = ruff_python_parser::parse_module(source).ok()?;
@@ -25,7 +40,15 @@ pub fn statement_at(source: &str, line: u32) -> Option<(RangeInclusive<u32>, Str
 
 #[cfg(test)]
 mod tests {
-    use super::{statement_at, statements};
+    use super::{after_statements, statement_at, statements};
+
+    #[test]
+    fn what_comes_after_keeps_its_comments() {
+        let source = "a = 1  # one\n# two\nb = 2; c = (\n 3)\nd = 4";
+        let after: Vec<_> = (0..=5).map(|count| after_statements(source, count)).collect();
+        assert_eq!(after, [source, "# two\nb = 2; c = (\n 3)\nd = 4", "c = (\n 3)\nd = 4", "d = 4", "", ""]);
+        assert_eq!(after_statements("a =", 1), "a =");
+    }
 
     #[test]
     fn a_statement_is_found_by_any_of_its_lines() {
