@@ -30,7 +30,7 @@ pub struct Config {
     /// the environment, else empty.
     pub store: Place,
     /// Seconds for which Redis keeps a session after its last write, at least 1. Default none: for ever. A file keeps sessions
-    /// until they are deleted.
+    /// until they are deleted, or `fimble store gc` finds that they are older.
     pub store_keep_s: Option<u64>,
     /// The model.
     pub llm: llm::Config,

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Message};
 use crate::gate::Unattended;
+use crate::record::SessionRecord;
 use crate::session::{self, Session};
 use crate::store::redis::{TurnKind, TurnRequest, Turns};
 use crate::store::{Store, StoreError};
@@ -87,11 +88,23 @@ impl Worker {
             }
             Err(error) => return tracing::warn!("turn {}: {error}", request.id),
         }
+        let record = match self.place(&request).await {
+            Ok(Some(record)) => record,
+            // Its user has as many sessions at work as may be: it stays in the stream, and comes again.
+            Ok(None) => return self.release(&request.session).await,
+            Err(error) => {
+                tracing::warn!("turn {}: {error}", request.id);
+                return self.release(&request.session).await;
+            }
+        };
         let cut_off = CancellationToken::new();
         let made = tokio::select! {
             made = self.turn(&request, &cut_off) => made,
-            error = self.hold(entry, &request.session) => Err(error.into()),
+            error = self.hold(entry, &record) => Err(error.into()),
         };
+        if let Err(error) = self.store.release_place(&record).await {
+            tracing::warn!("session {}: {error}", request.session);
+        }
         match made {
             Ok(()) => self.done(entry).await,
             // Another one goes on with it.
@@ -101,8 +114,21 @@ impl Worker {
                 self.done(entry).await;
             }
         }
-        if let Err(error) = self.store.release_lease(&request.session, &self.name).await {
-            tracing::warn!("session {}: {error}", request.session);
+        self.release(&request.session).await;
+    }
+
+    /// Counts the session as one of its user's that are at work; `None` if there are too many.
+    async fn place(&self, request: &TurnRequest) -> Result<Option<SessionRecord>, StoreError> {
+        let Some(record) = self.store.session(&request.session).await? else {
+            return Err(StoreError::UnknownSession(request.session.clone()));
+        };
+        let is_placed = self.store.take_place(&record, self.session.at_once, self.lease).await?;
+        Ok(is_placed.then_some(record))
+    }
+
+    async fn release(&self, session: &str) {
+        if let Err(error) = self.store.release_lease(session, &self.name).await {
+            tracing::warn!("session {session}: {error}");
         }
     }
 
@@ -121,7 +147,8 @@ impl Worker {
     }
 
     /// Keeps the session and the entry; returns only when that is not possible any more.
-    async fn hold(&self, entry: &str, session: &str) -> StoreError {
+    async fn hold(&self, entry: &str, record: &SessionRecord) -> StoreError {
+        let session = record.id.as_str();
         let mut beat = tokio::time::interval(self.lease / 3);
         beat.tick().await;
         loop {
@@ -130,6 +157,9 @@ impl Worker {
                 Ok(true) => {}
                 Ok(false) => return StoreError::NotOwner(session.to_owned()),
                 Err(error) => return error,
+            }
+            if let Err(error) = self.store.take_place(record, self.session.at_once, self.lease).await {
+                return error;
             }
             if let Err(error) = self.turns.keep(&self.name, entry).await {
                 return error;

@@ -357,6 +357,10 @@ fn two_processes_cannot_work_in_one_session() {
     let mut said = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(first.stdout.take().unwrap()), &mut said).unwrap();
     assert_eq!(said, "begun\n");
+    let third = home.output(&["-c", "session.at_once=1", "run", "-"], "1\n");
+    let told = "error: 1 of your sessions are at work, as many as may be at a time";
+    assert_eq!((third.status.code(), stderr(&third).lines().next()), (Some(5), Some(told)));
+    assert_eq!(home.output(&["run", "-"], "1\n").status.code(), Some(0), "there are more places");
     let second = home.output(&["run", "-", "--session", id], "1\n");
     assert_eq!(second.status.code(), Some(5));
     assert!(stderr(&second).contains("another fimble is at work in this session"), "{}", stderr(&second));

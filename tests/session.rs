@@ -248,7 +248,7 @@ async fn variables_follow_the_rounds_across_restarts() {
 #[tokio::test]
 async fn a_variable_over_a_limit_is_kept_out_and_named() {
     let place = Place::new();
-    let config = Config { variable_kib: 2, variables_kib: 5 };
+    let config = Config { variable_kib: 2, variables_kib: 5, ..Config::default() };
     let mut session = place.create().await.with_config(config);
     let [one, two, three] = [1, 2, 3].map(|kib| "x".repeat(kib * 1024));
     assert_eq!(run(&mut session, &[("a", &two), ("b", &one), ("big", "small")], &[]).await, []);

@@ -206,6 +206,59 @@ async fn whoever_owned_a_session_before_writes_nothing_more() {
     assert_eq!((kept.title.as_str(), kept.rounds), ("mine", 1));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn only_so_many_sessions_of_one_user_are_at_work_and_none_of_them_is_disturbed() {
+    let server = Server::new();
+    let store = server.store().await;
+    let mut records = Vec::new();
+    for (user, count) in [("ada", 3), ("bob", 1)] {
+        for _ in 0..count {
+            let shared = std::sync::Arc::new(store.clone());
+            let session = fimble::session::Session::create(shared, "local", user, "").await.unwrap();
+            records.push(session.record().clone());
+        }
+    }
+    let long = Duration::from_secs(60);
+    let places = async |number: usize, period: Duration| store.take_place(&records[number], 2, period).await.unwrap();
+    assert!(places(0, long).await && places(1, long).await);
+    assert!(!places(2, long).await, "two are at work");
+    assert!(places(0, long).await && places(3, long).await, "those go on, and another user has places of their own");
+    store.release_place(&records[1]).await.unwrap();
+    assert!(places(2, Duration::from_millis(50)).await);
+    let key = "fimble:sessions:{local/ada}:places";
+    let taken = "local time = redis.call('TIME')
+        return redis.call('ZCOUNT', KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), '+inf')";
+    until("the end of its time", || server.run(&["EVAL", taken, "1", key]) == ["1"]);
+    assert!(places(1, long).await, "who is not heard of has none");
+    assert!(server.run(&["PTTL", key])[0].parse::<i64>().unwrap() > 50_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turns_of_a_user_with_too_many_sessions_wait() {
+    let world = World::new(
+        "await count_toolkit.add(file='FOLDER/before')\nawait count_toolkit.look(gate='FOLDER/gate')\n\
+         await system_toolkit.send_message('ok')\n",
+    )
+    .await;
+    let worker = world.fimble(&["-c", "session.at_once=1", "worker", "--lease", "2", "--turns", "4"]);
+    let mut worker = { worker }.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    world.send("One");
+    until("the first turn", || world.path("gate.begun").exists());
+    world.send("Two");
+    let pending = "return redis.call('XPENDING', KEYS[1], 'workers')[1]";
+    until("a look at the second turn", || world.redis.run(&["EVAL", pending, "1", "fimble:turns"]) == ["2"]);
+    let refused = world.run(&["-c", "session.at_once=1", "chat", "--ask", "Three"]);
+    assert_eq!(refused.status.code(), Some(5));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("1 of your sessions are at work, as many as may be at a time"), "{told}");
+    assert_eq!(world.lines("before"), 1);
+    std::fs::write(world.path("gate"), "").unwrap();
+    until("the second turn", || world.lines("before") == 2);
+    until("its end", || world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+}
+
 #[test]
 fn workers_need_a_store_that_can_be_shared() {
     let folder = TempDir::new().unwrap();

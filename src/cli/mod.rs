@@ -9,6 +9,7 @@ mod completion;
 mod doctor;
 mod edit;
 mod eval;
+mod hold;
 mod kill;
 mod model;
 mod more_toolkits;

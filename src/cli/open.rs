@@ -1,16 +1,13 @@
 //! Puts the rooms together for a command: store, toolkits, gate, interpreter, model.
 
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
+pub(super) use super::hold::{hold, hold_id, process_name};
 use super::{Failure, more_toolkits, service_toolkits, shipped_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
@@ -164,88 +161,6 @@ pub(super) async fn told_to_end() -> u8 {
         _ = terminate.recv() => 143,
         _ = hangup.recv() => 129,
     }
-}
-
-/// A session that this process alone works in, as long as this lives. When the process dies, a file's lock goes at once, a
-/// lease in Redis within [`LEASE`].
-pub(super) enum Hold {
-    /// Among the processes of this machine.
-    File { _lock: File, path: PathBuf },
-    /// Among all that use the store.
-    Lease { store: Arc<dyn Store>, session: String, owner: String, _renewing: AbortOnDropHandle<()> },
-}
-
-impl Hold {
-    /// Leaves nothing of a session that is gone: whoever still waits for it finds that out.
-    pub(super) fn of_removed(self) {
-        if let Hold::File { path, .. } = &self {
-            // A file that stays is no harm.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let Hold::Lease { store, session, owner, .. } = self else { return };
-        // The next command may come at once.
-        let released = tokio::task::block_in_place(|| Handle::current().block_on(store.release_lease(session, owner)));
-        if let Err(error) = released {
-            tracing::warn!("{error}");
-        }
-    }
-}
-
-/// How long a session in Redis belongs to a process that is not heard of.
-const LEASE: Duration = Duration::from_secs(15);
-
-/// Takes a session for this process.
-///
-/// # Errors
-/// Another process works in it.
-pub(super) async fn hold(config: &Config, session: &Session) -> Result<Hold, Failure> {
-    hold_id(config, session.store(), &session.record().id).await
-}
-
-/// Takes the session of that id for this process, as [`hold`] does.
-pub(super) async fn hold_id(config: &Config, store: Arc<dyn Store>, id: &str) -> Result<Hold, Failure> {
-    let held = || {
-        Failure::new(5, "another fimble is at work in this session")
-            .with_hint("wait for it, or start a new session; `fimble sessions follow` shows what it does")
-    };
-    let id = id.to_owned();
-    if let StorePlace::File(_) = config.store_place()? {
-        let folder = config.locks_folder()?;
-        std::fs::create_dir_all(&folder)?;
-        let path = folder.join(&id);
-        let file = File::create(&path)?;
-        return match file.try_lock() {
-            Ok(()) => Ok(Hold::File { _lock: file, path }),
-            Err(TryLockError::WouldBlock) => Err(held()),
-            Err(TryLockError::Error(error)) => Err(error.into()),
-        };
-    }
-    let owner = process_name();
-    if !store.take_lease(&id, &owner, LEASE).await? {
-        return Err(held());
-    }
-    let (renewed, name, of) = (Arc::clone(&store), owner.clone(), id.clone());
-    let renewing = tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(LEASE / 3).await;
-            // Writes say it when the session is lost.
-            if let Err(error) = renewed.take_lease(&of, &name, LEASE).await {
-                tracing::warn!("{error}");
-            }
-        }
-    });
-    Ok(Hold::Lease { store, session: id, owner, _renewing: AbortOnDropHandle::new(renewing) })
-}
-
-/// A name for this process that no other has.
-pub(super) fn process_name() -> String {
-    let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
-    format!("{host}-{}-{}", std::process::id(), uuid::Uuid::now_v7().simple())
 }
 
 /// What requests are made of: the toolkits, and the templates with the user's own copies in their place.

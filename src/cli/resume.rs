@@ -29,7 +29,7 @@ pub(super) struct How {
 pub(super) async fn answer_and_go_on(config: Config, id: &str, said: &str, how: How) -> Result<ExitCode, Failure> {
     let store = open::store(&config).await?;
     let session = open::session(&config, store, Some(id)).await?;
-    let hold = open::hold(&config, &session).await?;
+    let hold = open::hold_id(&config, session.store(), id).await?;
     let gate = open::gate(&config).await?;
     answer(&session, said, gate.secrets()).await?;
     drop(hold);

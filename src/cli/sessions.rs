@@ -170,7 +170,7 @@ impl Sessions {
             }
             Sessions::Rewind { id, at } => {
                 let mut session = open::session(&config, store, Some(&id)).await?;
-                let _hold = open::hold(&config, &session).await?;
+                let _hold = open::hold_id(&config, session.store(), &id).await?;
                 let refused = |error| branch_failure(&id, &error);
                 session.check_round(at).await.map_err(refused)?;
                 abandon(&mut session, &format!("the session goes back to round {at}")).await?;

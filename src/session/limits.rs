@@ -8,7 +8,7 @@ use crate::interpreter::Captured;
 use crate::record::{Variable, WrittenVariable};
 use crate::store::packing::content_hash;
 
-/// What a session may keep. Named in the configuration under `session`.
+/// What a session may keep, and how many may be at work. Named in the configuration under `session`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -16,11 +16,15 @@ pub struct Config {
     pub variable_kib: u64,
     /// The contents of all variables that a session has at a time, in KiB. Default 65,536.
     pub variables_kib: u64,
+    /// Sessions of one user that may be at work at a time; those that are, are never disturbed. Default 16.
+    pub at_once: u32,
+    /// Seconds for which a further one waits for its turn before it is refused. Default 0.
+    pub wait_s: u64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { variable_kib: 8_192, variables_kib: 65_536 }
+        Self { variable_kib: 8_192, variables_kib: 65_536, at_once: 16, wait_s: 0 }
     }
 }
 

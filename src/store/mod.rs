@@ -78,6 +78,15 @@ pub trait Store: Send + Sync {
     async fn release_lease(&self, _session: &str, _owner: &str) -> Result<(), StoreError> {
         Ok(())
     }
+    /// Counts the session among those of its user that are at work, for so long, or prolongs that; false if `most` others are.
+    /// One that is counted stays so. A store that one machine alone uses leaves this to its file locks, and says true.
+    async fn take_place(&self, _session: &SessionRecord, _most: u32, _period: Duration) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+    /// Ends what [`take_place`](Store::take_place) began; nothing, if it has ended.
+    async fn release_place(&self, _session: &SessionRecord) -> Result<(), StoreError> {
+        Ok(())
+    }
     /// Stores a new session that is as `source` was after its round `fork.rounds`: that round and those before it with their
     /// calls, the variables as they were then, and the first `fork.segments` segments. Contents are shared, not copied;
     /// events are not taken over. `AlreadyExists` if the id is taken, `Failed` if it is none of the source's family, see

@@ -337,6 +337,22 @@ impl Store for Redis {
         Ok(())
     }
 
+    async fn take_place(&self, session: &SessionRecord, most: u32, period: Duration) -> Result<bool, StoreError> {
+        let arguments = [session.id.clone(), most.to_string(), period.as_millis().max(1).to_string()];
+        let (keys, arguments) = ([keys::of_places(&session.tenant, &session.user)], arguments.map(String::into_bytes));
+        match Answer::read(self.link.script(&scripts::TAKE_PLACE, &keys, &arguments).await?)?.word.as_str() {
+            "ok" => Ok(true),
+            "full" => Ok(false),
+            word => Err(unexpected(word)),
+        }
+    }
+
+    async fn release_place(&self, session: &SessionRecord) -> Result<(), StoreError> {
+        let mut remove = ::redis::cmd("ZREM");
+        remove.arg(keys::of_places(&session.tenant, &session.user)).arg(&session.id);
+        self.link.command(&remove, self.settings.patience).await.map(drop)
+    }
+
     async fn fork_session(&self, source: &str, fork: &SessionRecord) -> Result<(), StoreError> {
         branch::fork(self, source, fork).await
     }

@@ -100,6 +100,11 @@ pub fn of_user(tenant: &str, user: &str) -> String {
     format!("fimble:sessions:{{{}/{}}}", escaped(tenant), escaped(user))
 }
 
+/// The sorted set of a user's sessions that are at work.
+pub fn of_places(tenant: &str, user: &str) -> String {
+    format!("{}:places", of_user(tenant, user))
+}
+
 /// A counter as text.
 ///
 /// # Errors

@@ -50,6 +50,8 @@ scripts! {
     TAKE_LEASE: READ, include_str!("scripts/take_lease.lua");
     /// Ends that.
     RELEASE_LEASE: READ, include_str!("scripts/release_lease.lua");
+    /// Counts a session among those of its user that are at work.
+    TAKE_PLACE: include_str!("scripts/take_place.lua");
     /// Removes a session.
     DELETE_SESSION: READ, FAMILY, include_str!("scripts/delete_session.lua");
     /// The session's row.
