@@ -208,6 +208,81 @@ async fn survives(redis: impl Fn() -> Option<Server>, times: u32) {
     assert_eq!(died, BTreeSet::from(POINTS), "every point is passed");
 }
 
+/// The library that gives a process another clock.
+fn other_clock() -> PathBuf {
+    let library = std::fs::read_dir("/usr/lib").unwrap().filter_map(|folder| {
+        Some(folder.ok()?.path().join("faketime/libfaketimeMT.so.1")).filter(|library| library.exists())
+    });
+    library.into_iter().next().expect("libfaketime is installed: make setup")
+}
+
+/// The clock of the host is set back by a day while a program runs, the host dies, and goes on two days later, or two days
+/// before.
+async fn survives_other_clocks(redis: impl Fn() -> Option<Server>) {
+    for later in ["+2d", "-2d"] {
+        tokio::task::yield_now().await;
+        let world = World::new(redis()).await;
+        let clock = world.path("clock");
+        let run = |arguments: &[&str], point: Option<&str>| {
+            let mut command = world.fimble(arguments);
+            command.env("LD_PRELOAD", other_clock()).env("FAKETIME_TIMESTAMP_FILE", &clock);
+            command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+            command.envs(point.map(|point| (VARIABLE, point))).output().unwrap()
+        };
+        std::fs::write(&clock, "+0").unwrap();
+        std::fs::write(world.path("toolkits/clock.toml"), CLOCK.replace("CLOCK", clock.to_str().unwrap())).unwrap();
+        let program = "
+first = await clock_toolkit.turn_back()
+for number in [1, 2]:
+    await count_toolkit.add(file='FOLDER/acts', text=str(number))
+await system_toolkit.sleep(0.5)
+colour = await system_toolkit.ask_user('Which colour?')
+await count_toolkit.add(file='FOLDER/acts', text=colour)
+";
+        std::fs::write(world.path("program.py"), program.replace("FOLDER", world.folder.path().to_str().unwrap()))
+            .unwrap();
+        let killed = run(&["run", "program.py"], Some("call done#3"));
+        assert_eq!(killed.status.code(), None, "{killed:?}");
+        assert_eq!(std::fs::read_to_string(&clock).unwrap().trim(), "-1d");
+        let (id, before) = (world.session().unwrap().0, world.acts());
+        std::fs::write(&clock, later).unwrap();
+        world.forget_lease();
+        let waits = run(&["sessions", "resume", &id], None);
+        assert_eq!(waits.status.code(), Some(4), "{waits:?}");
+        std::fs::write(&clock, "-5d").unwrap();
+        let answered = run(&["sessions", "answer", &id, "red"], None);
+        assert_eq!(answered.status.code(), Some(0), "{answered:?}");
+        assert_eq!((before.len(), world.acts()), (2, ["1", "2", "red"].map(str::to_owned).to_vec()), "{later}");
+        let events = world.events(&id);
+        let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{later}");
+        std::fs::write(world.path("program.py"), "print(colour)\n").unwrap();
+        let latest = run(&["run", "program.py", "--session", &id], None);
+        assert_eq!(latest.status.code(), Some(0), "the session goes on: {latest:?}");
+    }
+}
+
+const CLOCK: &str = r#"
+name = "clock_toolkit"
+description = "Sets the clock of its host."
+
+[[operation]]
+name = "turn_back"
+description = "By a day."
+command = ["sh", "-c", "printf %s -1d > CLOCK"]
+risk = "write"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_round_survives_a_clock_that_is_set_with_a_file() {
+    survives_other_clocks(|| None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_round_survives_a_clock_that_is_set_with_redis() {
+    survives_other_clocks(|| Some(Server::new())).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_survives_its_process_at_every_point_with_a_file() {
     survives(|| None, 2).await;

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::patience::{NO, YES};
+use super::replay::end_after;
 use super::{Approval, Secrets};
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
@@ -34,6 +35,8 @@ pub struct Waiting {
     /// When it goes on by itself, if it does.
     pub until: Option<Timestamp>,
     call: CallRecord,
+    /// When the round's last call ended.
+    ended: Option<Timestamp>,
 }
 
 /// Why an answer was not taken.
@@ -83,6 +86,7 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
         return Ok(None);
     };
     let calls = session.calls(round).await?;
+    let ended = calls.iter().filter_map(|call| call.done_at).max();
     let call = calls.into_iter().find(|call| call.key == key).ok_or_else(|| StoreError::Corrupt {
         what: "round",
         message: format!("round {round} waits for the call `{key}`, which is not in its journal"),
@@ -111,7 +115,7 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
             approval(&call, secrets).question()
         }
     };
-    Ok(Some(Waiting { round, on, text, choices, until, call }))
+    Ok(Some(Waiting { round, on, text, choices, until, call, ended }))
 }
 
 /// Writes a person's answer into the journal of the round that waits for it; the round goes on with it when it is resumed.
@@ -151,7 +155,7 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
         },
     }
     if !matches!(call.status, CallStatus::Approved) {
-        call.done_at = Some(Timestamp::now());
+        call.done_at = Some(end_after(waiting.ended));
     }
     Ok(session.journal(waiting.round).finish(&call).await?)
 }
@@ -161,7 +165,7 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
 /// # Errors
 /// The round waits for nothing, or the store failed.
 pub async fn withdraw(session: &Session, secrets: &Secrets) -> Result<(), AnswerError> {
-    let Some(Waiting { round, on, mut call, .. }) = waiting(session, secrets).await? else {
+    let Some(Waiting { round, on, mut call, ended, .. }) = waiting(session, secrets).await? else {
         return Err(AnswerError::NothingWaits(session.record().id.clone()));
     };
     let error = match on.as_str() {
@@ -172,7 +176,7 @@ pub async fn withdraw(session: &Session, secrets: &Secrets) -> Result<(), Answer
         }
     };
     call.status = CallStatus::Failed { error };
-    call.done_at = Some(Timestamp::now());
+    call.done_at = Some(end_after(ended));
     Ok(session.journal(round).finish(&call).await?)
 }
 

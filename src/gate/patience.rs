@@ -77,7 +77,7 @@ pub(super) enum End {
     /// By the person who was asked and has not answered yet.
     Answer(AbortOnDropHandle<Option<String>>),
     /// By time.
-    At(Timestamp),
+    After(Duration),
 }
 
 /// The person whom a round asks.
@@ -130,11 +130,11 @@ impl Patience {
         self.attendant.answer(question, choices).await
     }
 
-    /// Returns at that time, if it comes while the process is kept.
-    pub(super) async fn wait_until(&self, at: Timestamp) -> Result<(), End> {
-        let left = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
+    /// Returns at that time, if it comes while the process is kept; after `most` in any case, where the clock was set back.
+    pub(super) async fn wait_until(&self, at: Timestamp, most: Duration) -> Result<(), End> {
+        let left = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default().min(most);
         if left > self.grace {
-            return Err(End::At(at));
+            return Err(End::After(left));
         }
         tokio::time::sleep(left).await;
         Ok(())

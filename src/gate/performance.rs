@@ -209,13 +209,10 @@ impl Performance<'_, '_> {
                 },
                 () = cancel.cancelled() => false,
             },
-            End::At(at) => {
-                let left = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
-                tokio::select! {
-                    () = tokio::time::sleep(left) => true,
-                    () = cancel.cancelled() => false,
-                }
-            }
+            End::After(left) => tokio::select! {
+                () = tokio::time::sleep(left) => true,
+                () = cancel.cancelled() => false,
+            },
         };
         if goes_on {
             self.session.set_status(SessionStatus::Running);

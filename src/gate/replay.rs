@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fimble_toolkit::Risk;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -27,6 +28,14 @@ pub(super) struct Replay {
     /// How many of those are answered again.
     answered: watch::Sender<usize>,
     readings: Readings,
+    /// When the last call ended.
+    ended: Mutex<Option<Timestamp>>,
+}
+
+/// When a call ends, by the clock; after the last one that did, also if the clock was set back: the order of answers is in it.
+pub(super) fn end_after(last: Option<Timestamp>) -> Timestamp {
+    let now = Timestamp::now();
+    last.and_then(|last| last.checked_add(SignedDuration::from_nanos(1)).ok()).map_or(now, |next| next.max(now))
 }
 
 impl Replay {
@@ -38,6 +47,7 @@ impl Replay {
             .map(|call| (call.done_at, call.number))
             .collect();
         answered.sort();
+        let ended = answered.iter().filter_map(|(at, _)| *at).max();
         let calls: BTreeMap<u64, CallRecord> = calls.into_iter().map(|call| (call.number, call)).collect();
         let mut readings = Readings::default();
         calls.values().for_each(|call| readings.extend(&call.readings));
@@ -46,7 +56,16 @@ impl Replay {
             order: answered.into_iter().map(|(_, number)| number).collect(),
             answered: watch::Sender::new(0),
             readings,
+            ended: Mutex::new(ended),
         }
+    }
+
+    /// When a call ends that ends now.
+    pub fn end(&self) -> Timestamp {
+        let mut ended = lock(&self.ended);
+        let now = end_after(*ended);
+        *ended = Some(now);
+        now
     }
 
     /// True if a call was made before.
@@ -175,4 +194,20 @@ fn id_of(kind: &EventKind) -> Option<String> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing in here panics half-way; a poisoned lock guards sound data.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_ends_after_the_one_before_it_whatever_the_clock_says() {
+        let late: Timestamp = "3000-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(end_after(Some(late)).to_string(), "3000-01-01T00:00:00.000000001Z");
+        assert_eq!(end_after(Some(Timestamp::MAX)).cmp(&Timestamp::now()), std::cmp::Ordering::Less);
+        assert!(
+            end_after(Some(Timestamp::UNIX_EPOCH))
+                > late.checked_sub(SignedDuration::from_hours(24 * 366 * 1000)).unwrap()
+        );
+    }
 }

@@ -243,7 +243,7 @@ impl RoundGate {
     }
 
     async fn finish(&self, record: &mut CallRecord, result: &Result<Value, ToolError>) -> Result<(), StoreError> {
-        record.done_at = Some(Timestamp::now());
+        record.done_at = Some(self.replay.end());
         record.status = match result {
             Ok(value) => CallStatus::Done { result: value.clone() },
             Err(error) => CallStatus::Failed { error: error.clone() },

@@ -196,7 +196,7 @@ impl System {
         }
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).get(&call.key).copied();
         let until = begun.unwrap_or_else(Timestamp::now).checked_add(wait).map_err(|_| refuse())?;
-        match patience.wait_until(until).await {
+        match patience.wait_until(until, wait).await {
             Ok(()) => Ok(()),
             Err(end) => {
                 let (call, text) = (call.key.clone(), answer::until(until));
