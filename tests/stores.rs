@@ -20,6 +20,8 @@ mod redis_store;
 mod server;
 #[path = "stores/sqlite.rs"]
 mod sqlite;
+#[path = "stores/tls.rs"]
+mod tls;
 #[path = "stores/transfer.rs"]
 mod transfer;
 #[path = "stores/upkeep.rs"]

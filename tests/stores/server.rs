@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use ::redis::Client;
@@ -156,7 +157,15 @@ impl Drop for Node {
 
 /// A port that nobody listened on a moment ago.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    // Not one of those that the kernel lends to whoever connects, and none that a test beside this one tries.
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 1_000) as u16 * 12;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed) % 200;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Asks until the answer is yes, for 30 s at most.
