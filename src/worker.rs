@@ -4,12 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Message};
-use crate::gate::Unattended;
+use crate::gate::{Approval, Attendant, waiting};
 use crate::record::SessionRecord;
 use crate::session::{self, Session};
 use crate::store::redis::{TurnKind, TurnRequest, Turns};
@@ -20,6 +22,24 @@ const WAIT: Duration = Duration::from_secs(1);
 
 /// How long a worker whose store is away waits before it looks again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Nobody is there, and nobody waits: what takes long is gone on with by whoever takes it then.
+struct Nobody;
+
+#[async_trait]
+impl Attendant for Nobody {
+    async fn approve(&self, _request: &Approval) -> Option<bool> {
+        None
+    }
+
+    async fn answer(&self, _question: &str, _choices: &[String]) -> Option<String> {
+        None
+    }
+
+    fn waits_out_sleep(&self) -> bool {
+        false
+    }
+}
 
 /// Makes turns.
 #[derive(Clone)]
@@ -106,7 +126,13 @@ impl Worker {
             tracing::warn!("session {}: {error}", request.session);
         }
         match made {
-            Ok(()) => self.done(entry).await,
+            Ok(until) => {
+                if let Err(error) = self.wake(&request, until).await {
+                    // It is not done: another one finds it, and that it sleeps.
+                    return tracing::warn!("turn {}: {error}", request.id);
+                }
+                self.done(entry).await;
+            }
             // Another one goes on with it.
             Err(AgentError::Store(StoreError::NotOwner(_) | StoreError::Unreachable { .. })) => return,
             Err(error) => {
@@ -132,18 +158,27 @@ impl Worker {
         }
     }
 
-    async fn turn(&self, request: &TurnRequest, cancel: &CancellationToken) -> Result<(), AgentError> {
+    /// Makes the turn; until when it sleeps, if it does.
+    async fn turn(&self, request: &TurnRequest, cancel: &CancellationToken) -> Result<Option<Timestamp>, AgentError> {
         let TurnRequest { id, session, tenant, user, kind } = request;
         let mut session =
             Session::open(Arc::clone(&self.store), session, tenant, user).await?.with_config(self.session);
-        let attendant = Arc::new(Unattended);
+        let attendant = Arc::new(Nobody);
         match kind {
             TurnKind::Message { text } if !session.has_begun(id).await? => {
                 let message = Message { id: id.clone(), text: text.clone() };
-                self.agent.turn(&mut session, message, attendant, cancel).await.map(drop)
+                self.agent.turn(&mut session, message, attendant, cancel).await?;
             }
-            _ => self.agent.resume(&mut session, attendant, cancel).await.map(drop),
+            _ => drop(self.agent.resume(&mut session, attendant, cancel).await?),
         }
+        let waiting = waiting(&session, self.agent.parts.gate.secrets()).await?;
+        Ok(waiting.and_then(|waiting| waiting.until))
+    }
+
+    /// Has a turn that sleeps gone on with, by any worker, when the time has come.
+    async fn wake(&self, request: &TurnRequest, until: Option<Timestamp>) -> Result<(), StoreError> {
+        let Some(at) = until else { return Ok(()) };
+        self.turns.push_at(at, &TurnRequest { kind: TurnKind::Resume, ..request.clone() }).await
     }
 
     /// Keeps the session and the entry; returns only when that is not possible any more.

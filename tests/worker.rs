@@ -259,6 +259,32 @@ async fn turns_of_a_user_with_too_many_sessions_wait() {
     worker.wait().unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_sleeps_leaves_its_worker_and_goes_on_with_any() {
+    let world = World::new(
+        "await count_toolkit.add(file='FOLDER/before')\nawait system_toolkit.sleep(4)\n\
+         await count_toolkit.add(file='FOLDER/after')\nawait system_toolkit.send_message('slept')\n",
+    )
+    .await;
+    let worker = || {
+        let mut command = world.fimble(&["-c", "gate.grace_s=0.1", "worker", "--lease", "60", "--turns", "1"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let first = worker();
+    let sent = [world.send("Sleep"), world.send("Sleep again")];
+    until("both sleep, though there is one place", || world.redis.run(&["ZCARD", "{fimble:turns}:later"]) == ["2"]);
+    until("the turns are off the stream", || world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    end(first);
+    let second = worker();
+    until("both went on", || world.lines("after") == 2 && world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    end(second);
+    assert_eq!(world.lines("before"), 2);
+    for id in sent {
+        let told = String::from_utf8(world.run(&["sessions", "show", &id]).stdout).unwrap();
+        assert!(told.contains("« slept"), "{told}");
+    }
+}
+
 #[test]
 fn workers_need_a_store_that_can_be_shared() {
     let folder = TempDir::new().unwrap();

@@ -96,6 +96,11 @@ pub trait Attendant: Send + Sync {
     async fn approve(&self, request: &Approval) -> Option<bool>;
     /// The answer to a question; `None` if nobody is there to give one.
     async fn answer(&self, question: &str, choices: &[String]) -> Option<String>;
+    /// Whether a round that sleeps longer than its process is kept is waited for here; otherwise somebody resumes it when the
+    /// time has come. Default true.
+    fn waits_out_sleep(&self) -> bool {
+        true
+    }
 }
 
 /// A call that policy wants a person to approve.

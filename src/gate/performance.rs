@@ -209,6 +209,7 @@ impl Performance<'_, '_> {
                 },
                 () = cancel.cancelled() => false,
             },
+            End::After(_) if !self.stage.attendant.waits_out_sleep() => false,
             End::After(left) => tokio::select! {
                 () = tokio::time::sleep(left) => true,
                 () = cancel.cancelled() => false,

@@ -52,6 +52,8 @@ scripts! {
     RELEASE_LEASE: READ, include_str!("scripts/release_lease.lua");
     /// Counts a session among those of its user that are at work.
     TAKE_PLACE: include_str!("scripts/take_place.lua");
+    /// Moves turns whose time has come to the stream.
+    WAKE_TURNS: include_str!("scripts/wake_turns.lua");
     /// Removes a session.
     DELETE_SESSION: READ, FAMILY, include_str!("scripts/delete_session.lua");
     /// The session's row.

@@ -4,14 +4,21 @@
 use std::time::Duration;
 
 use ::redis::{FromRedisValue, Value, cmd};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Address, Link};
+use super::{Address, Link, scripts};
 use crate::store::StoreError;
 use crate::store::packing::corrupt;
 
 const STREAM: &str = "fimble:turns";
 const GROUP: &str = "workers";
+
+/// Turns that are to be made later, by the time in milliseconds. In the slot of the stream.
+const LATER: &str = "{fimble:turns}:later";
+
+/// Turns whose time has come that one look moves to the stream at most.
+const WAKED: usize = 16;
 
 /// Entries that are kept at most. An older one that nobody took is lost: nobody works.
 const MOST_ENTRIES: usize = 100_000;
@@ -70,9 +77,18 @@ impl Turns {
     /// # Errors
     /// `Unreachable`; then it may have been added.
     pub async fn push(&self, request: &TurnRequest) -> Result<(), StoreError> {
-        let record = serde_json::to_string(request).map_err(|error| StoreError::Failed(error.to_string()))?;
         let mut add = cmd("XADD");
-        add.arg(STREAM).arg("MAXLEN").arg("~").arg(MOST_ENTRIES).arg("*").arg("record").arg(record);
+        add.arg(STREAM).arg("MAXLEN").arg("~").arg(MOST_ENTRIES).arg("*").arg("record").arg(record(request)?);
+        self.link.request(&add).await.map(drop)
+    }
+
+    /// Adds a turn that is to be made at that time.
+    ///
+    /// # Errors
+    /// `Unreachable`; then it may have been added.
+    pub async fn push_at(&self, at: Timestamp, request: &TurnRequest) -> Result<(), StoreError> {
+        let mut add = cmd("ZADD");
+        add.arg(LATER).arg(at.as_millisecond()).arg(record(request)?);
         self.link.request(&add).await.map(drop)
     }
 
@@ -86,6 +102,8 @@ impl Turns {
         abandoned: Duration,
         wait: Duration,
     ) -> Result<Option<(String, TurnRequest)>, StoreError> {
+        let keys = [LATER, STREAM].map(str::to_owned);
+        self.link.script(&scripts::WAKE_TURNS, &keys, &[WAKED.to_string().into_bytes()]).await?;
         let mut claim = cmd("XAUTOCLAIM");
         claim.arg(STREAM).arg(GROUP).arg(worker).arg(millis(abandoned)).arg("0").arg("COUNT").arg(1);
         if let Value::Array(parts) = self.link.request(&claim).await?
@@ -151,6 +169,10 @@ impl Turns {
             }
         }
     }
+}
+
+fn record(request: &TurnRequest) -> Result<String, StoreError> {
+    serde_json::to_string(request).map_err(|error| StoreError::Failed(error.to_string()))
 }
 
 fn millis(duration: Duration) -> u64 {
