@@ -1,7 +1,7 @@
 //! The way to the server: one connection that all clones share, made again when it is lost. A request is asked again until
 //! its deadline; it carries a mark where that would otherwise matter. It does not know what is asked.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ::redis::aio::{ConnectionLike, MultiplexedConnection};
@@ -22,6 +22,8 @@ pub const CONNECT: Duration = Duration::from_secs(2);
 pub const ATTEMPT: Duration = Duration::from_secs(5);
 /// How long opening goes on trying. 3 s.
 pub const OPEN: Duration = Duration::from_secs(3);
+/// How long a request goes on being tried after another one was given up, until the server answers again. 1 s.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 /// How long a request goes on being tried, at most. Ten minutes.
 const LONGEST_PATIENCE: Duration = Duration::from_mins(10);
 
@@ -40,6 +42,8 @@ pub struct Link {
     current: Mutex<Current>,
     patience: Duration,
     requests: AtomicU64,
+    /// Whether the last request was given up.
+    given_up: AtomicBool,
 }
 
 /// The connection, and how many there were before.
@@ -76,6 +80,7 @@ impl Link {
             current: Mutex::new(Current { generation: 0, connection: None }),
             patience,
             requests: AtomicU64::new(0),
+            given_up: AtomicBool::new(false),
         })
     }
 
@@ -140,13 +145,17 @@ impl Link {
     ) -> Result<Value, StoreError> {
         let size = command.args_iter().map(argument_size).sum::<usize>();
         let more = transfer(size);
+        let patience = if self.given_up.load(Ordering::Relaxed) { patience.min(GIVEN_UP) } else { patience };
         let deadline = Instant::now() + LONGEST_PATIENCE.min(patience + more);
         let (mut pause, mut full) = (FIRST_PAUSE, None);
         loop {
             let attempt = deadline.min(Instant::now() + ATTEMPT + more);
             let (generation, answer) = self.attempt(full.as_ref().unwrap_or(command), slot, attempt).await;
             let error = match answer {
-                Ok(value) => return Ok(value),
+                Ok(value) => {
+                    self.given_up.store(false, Ordering::Relaxed);
+                    return Ok(value);
+                }
                 Err(error) => error,
             };
             if full.is_none() && error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) {
@@ -161,6 +170,7 @@ impl Link {
                 Verdict::NotYet => {}
             }
             if Instant::now() + pause >= deadline {
+                self.given_up.store(true, Ordering::Relaxed);
                 return Err(unreachable(&self.address, error, DOWN));
             }
             tracing::debug!("`{}`: {error}; asking again in {pause:?}", self.address);
