@@ -283,6 +283,59 @@ async fn a_round_survives_a_clock_that_is_set_with_redis() {
     survives_other_clocks(|| Some(Server::new())).await;
 }
 
+const WAIT: &str = r#"
+name = "wait_toolkit"
+description = "Waits."
+
+[[operation]]
+name = "for_file"
+description = "Waits for a file."
+command = ["sh", "-c", "touch FOLDER/begun; while [ ! -e FOLDER/gate ]; do sleep 0.02; done"]
+risk = "write"
+idempotent = false
+timeout_s = 60
+"#;
+
+/// The server is killed while a toolkit acts. Whether it is back before patience ends or after, nothing is done twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_round_survives_a_server_that_is_killed_while_a_toolkit_acts() {
+    for comes_back_in_time in [true, false] {
+        tokio::task::yield_now().await;
+        let redis = Server::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+        let mut world = World::new(Some(redis)).await;
+        let folder = world.folder.path().to_str().unwrap().to_owned();
+        let program = "
+await count_toolkit.add(file='FOLDER/acts', text='1')
+await wait_toolkit.for_file()
+await count_toolkit.add(file='FOLDER/acts', text='2')
+print('end')
+";
+        std::fs::write(world.path("toolkits/wait.toml"), WAIT.replace("FOLDER", &folder)).unwrap();
+        std::fs::write(world.path("program.py"), program.replace("FOLDER", &folder)).unwrap();
+        let mut command = world.fimble(&["run", "program.py"]);
+        let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        server::wait_until("the toolkit acts", || world.path("begun").exists());
+        world.redis.as_mut().unwrap().kill();
+        std::fs::write(world.path("gate"), "").unwrap();
+        if comes_back_in_time {
+            world.redis.as_mut().unwrap().restart();
+            let ran = run.wait_with_output().unwrap();
+            assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), &b"end\n"[..]), "{ran:?}");
+        } else {
+            assert_eq!(run.wait().unwrap().code(), Some(5), "the store is not reached");
+            world.redis.as_mut().unwrap().restart();
+            world.forget_lease();
+            let (id, line) = world.session().unwrap();
+            assert!(line.contains("(at work, or cut off)"), "{line}");
+            let asks = world.run(&["sessions", "resume", &id]);
+            assert_eq!(asks.status.code(), Some(4), "nobody knows whether the call acted: {asks:?}");
+            let ended = world.run(&["sessions", "answer", &id, "again"]);
+            assert!(ended.stdout.ends_with(b"end\n"), "{ended:?}");
+        }
+        assert_eq!(world.acts(), ["1", "2"], "in time: {comes_back_in_time}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_survives_its_process_at_every_point_with_a_file() {
     survives(|| None, 2).await;

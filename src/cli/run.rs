@@ -158,6 +158,9 @@ pub(super) async fn perform(
     let attendant: Arc<dyn Attendant> = Arc::new(screen.person());
     let stage = Stage { gate, interpreter, attendant: &attendant, cancel: &cancel };
     screen.recall(&session.events_of_open_round().await?);
+    // Whoever finds it after a crash sees that it was cut off.
+    session.set_status(SessionStatus::Running);
+    session.save().await?;
     let mut settle = |session: &mut Session, executed: &Executed| {
         if !matches!(executed.outcome, Outcome::Suspended { .. }) {
             session.set_status(SessionStatus::Idle);
