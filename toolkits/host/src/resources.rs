@@ -2,6 +2,7 @@
 
 use fimble_toolkit::ToolError;
 use jiff::Timestamp;
+use nix::sys::statvfs::statvfs;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sysinfo::{CpuRefreshKind, Disks, MINIMUM_CPU_UPDATE_INTERVAL, MemoryRefreshKind};
@@ -51,13 +52,13 @@ pub struct Disk {
     pub device: String,
     /// The file system, e.g. `ext4`.
     pub file_system: String,
-    /// All of it.
+    /// All of it, with what is reserved for the administrator.
     pub total_bytes: u64,
     /// What is in use.
     pub used_bytes: u64,
     /// What users can still write.
     pub free_bytes: u64,
-    /// Used of total, 0 to 100.
+    /// Used of what users can use, 0 to 100, as `df` tells it.
     pub used_percent: f64,
 }
 
@@ -128,17 +129,21 @@ pub(crate) fn disks() -> Result<Vec<Disk>, ToolError> {
     let mut disks: Vec<Disk> = mounted
         .iter()
         .filter(|disk| disk.total_space() > 0)
-        .map(|disk| {
-            let used = disk.total_space().saturating_sub(disk.available_space());
-            Disk {
+        .filter_map(|disk| {
+            // One that went meanwhile is left out.
+            let space = statvfs(disk.mount_point()).ok()?;
+            let bytes = |blocks: u64| blocks.saturating_mul(space.fragment_size());
+            let used = bytes(space.blocks().saturating_sub(space.blocks_free()));
+            let free = bytes(space.blocks_available());
+            Some(Disk {
                 mount: disk.mount_point().display().to_string(),
                 device: disk.name().display().to_string(),
                 file_system: disk.file_system().display().to_string(),
-                total_bytes: disk.total_space(),
+                total_bytes: bytes(space.blocks()),
                 used_bytes: used,
-                free_bytes: disk.available_space(),
-                used_percent: percent(used, disk.total_space()),
-            }
+                free_bytes: free,
+                used_percent: percent(used, used.saturating_add(free)),
+            })
         })
         .collect();
     disks.sort_by(|left, right| (&left.device, left.mount.len()).cmp(&(&right.device, right.mount.len())));

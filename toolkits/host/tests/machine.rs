@@ -63,11 +63,28 @@ async fn memory_adds_up() {
 }
 
 #[tokio::test]
-async fn disks_add_up_and_are_told_once() {
+async fn disks_are_as_full_as_df_says_and_told_once() {
     let disks = call("disks", json!({})).await.unwrap();
     let disks = disks.as_array().unwrap();
     for disk in disks {
-        assert_eq!(number(disk, "total_bytes"), number(disk, "used_bytes") + number(disk, "free_bytes"), "{disk}");
+        let mut df = Command::new("df");
+        df.args(["--block-size=1", "--output=size,used,avail,pcent"]).arg(disk["mount"].as_str().unwrap());
+        let told = String::from_utf8(df.output().unwrap().stdout).unwrap();
+        let told: Vec<f64> = told
+            .lines()
+            .nth(1)
+            .unwrap()
+            .split_whitespace()
+            .map(|word| word.trim_end_matches('%').parse().unwrap())
+            .collect();
+        // Others write meanwhile: a part in a hundred of the whole.
+        let near = |name: &str, told: f64| (number(disk, name) - told).abs() <= number(disk, "total_bytes") / 100.0;
+        assert!(
+            near("total_bytes", told[0]) && near("used_bytes", told[1]) && near("free_bytes", told[2]),
+            "{disk} {told:?}"
+        );
+        // It rounds up.
+        assert!((number(disk, "used_percent") - told[3] + 0.5).abs() <= 1.5, "{disk} {told:?}");
         assert!(number(disk, "total_bytes") > 0.0 && disk["file_system"] != "proc" && disk["file_system"] != "tmpfs");
         let same = disks.iter().filter(|other| other["device"] == disk["device"] && other["device"] != "overlay");
         assert!(same.count() <= 1, "{disk}");
