@@ -81,7 +81,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (mut loads, mut carries) = next_turns(&name, &session.record().id).await?;
     let count = session.record().segments;
     report(&format!("load a session of {rounds} rounds, {count} segments and 10 MB of variables"), &mut loads);
-    report("read 3 variables of 2 KB that a program names", &mut carries);
+    report("read 3 variables that a program names", &mut carries);
     match &measured.redis {
         None => println!("{} KiB on disk", std::fs::metadata(&name)?.len() / 1024),
         Some(redis) => {
@@ -167,7 +167,7 @@ async fn persist_round(session: &mut Session, measured: &Measured, times: &mut T
     for kind in [SegmentKind::Thought, SegmentKind::Code, SegmentKind::Output, SegmentKind::Reply] {
         session.push(kind, "some words of a conversation, as they are. ".repeat(8));
     }
-    let written = (0..VARIABLES).map(|number| written_variable(captured(format!("v{number}"), 2_048), round.number));
+    let written = (0..VARIABLES).map(|number| written_variable(captured(format!("v{number}"), 100), round.number));
     let written = written.collect();
     let round = Round { outcome: Some(Outcome::Finished { value: None }), ended_at: Some(Timestamp::now()), ..round };
     let (begun_commit, requests) = (Instant::now(), measured.requests());

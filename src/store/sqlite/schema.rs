@@ -29,6 +29,12 @@ const APPLICATION_ID: i32 = 0x466d_626c;
 /// The size in bytes to which the write-ahead log is cut after a checkpoint.
 const LOG_LIMIT: i64 = 64 * 1024 * 1024;
 
+/// KiB of pages that a connection keeps in memory at most. 8 MiB: the inner pages of the indexes of a large store.
+const CACHE_KIB: i64 = 8 * 1024;
+
+/// Pages in the write-ahead log after which it is brought into the file. 16 MiB: some hundred rounds.
+const CHECKPOINT_PAGES: i64 = 4_096;
+
 /// Makes sure that the file can be used: creates it with mode 0600, and the folders that are missing above it with
 /// mode 0700, and brings its tables up to date.
 ///
@@ -149,6 +155,10 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // What a statement may have to take back is small: it needs no file.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
     // A damaged file must not be able to run anything.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_LIMIT, |_| Ok(()))?;
