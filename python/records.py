@@ -55,6 +55,9 @@ def explain(record, name):
     fields = [str(key) for key in islice(dict.keys(record), 40)]
     if not fields:
         return f"no field {name!r}: the record is empty"
+    lists = [key for key in islice(dict.keys(record), 40) if type(dict.get(record, key)) is list]
+    if type(name) is int and len(lists) == 1 and type(lists[0]) is str and lists[0].isidentifier():
+        return f"this is a record and no list: its list is `.{lists[0]}`, the fields are: {', '.join(fields)}"
     there = ", ".join(fields) + (", …" if len(record) > len(fields) else "")
     from difflib import get_close_matches
 

@@ -186,6 +186,13 @@ class Tracebacks(unittest.TestCase):
         ending = self.ending("c = await kit.get()\nc.shaa", answer=lambda call: {"sha": "1", "author": "x"})
         self.assertIn("no field 'shaa', did you mean 'sha'? the fields are: sha, author", ending["traceback"])
 
+    def test_a_record_that_is_taken_for_its_list_says_where_that_is(self):
+        ending = self.ending("c = await kit.get()\nc[0]", answer=lambda call: {"ports": [], "truncated": False})
+        told = "this is a record and no list: its list is `.ports`, the fields are: ports, truncated"
+        self.assertIn(told, ending["traceback"])
+        ending = self.ending("c = await kit.get()\nc[0]", answer=lambda call: {"a": [], "b": []})
+        self.assertIn("no field 0; the fields are: a, b", ending["traceback"])
+
 
 class Outputs(unittest.TestCase):
     def test_surrogates_bytes_and_errors(self):
