@@ -29,7 +29,7 @@ pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute
 pub use live::{Live, RoundView, Wait, WaitKind};
 pub use policy::{Decision, Policy};
 pub use round::RoundGate;
-pub use secrets::Secrets;
+pub use secrets::{MaskedStream, SHORTEST as SHORTEST_SECRET, Secrets};
 pub use system::NAME as SYSTEM_TOOLKIT;
 
 use crate::registry::Registry;

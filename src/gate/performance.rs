@@ -1,6 +1,6 @@
 //! One round on its way from its program to its stored end, through as many runs of the program as that takes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fimble_toolkit::{Answers, Person, SessionContext};
@@ -12,7 +12,7 @@ use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_c
 use super::patience::{End, Patience, Suspension};
 use super::replay::{Replay, Teller};
 use super::system::System;
-use super::{Gate, RoundGate};
+use super::{Gate, MaskedStream, RoundGate};
 use crate::crash;
 use crate::event::{Custom, Event, EventKind};
 use crate::interpreter::{self, Ending, Finished, Repeat, Run};
@@ -132,6 +132,7 @@ impl Performance<'_, '_> {
             effects,
             replay,
             acting: watch::Sender::new(0),
+            prints: Mutex::new(MaskedStream::new(gate.secrets.clone())),
         });
         let run = Run {
             source: round.hole.clone(),
@@ -226,6 +227,8 @@ impl Performance<'_, '_> {
     /// Stores the round's end with all that it left.
     async fn end(&mut self, mut round: Round, played: Played) -> Result<Executed, ExecuteError> {
         let gate = self.stage.gate;
+        // Not before: a round that runs again would show the rest after the beginning.
+        played.host.end_prints();
         let emitter = self.session.emitter();
         end_cut_off_calls(self.session, &round, &emitter).await?;
         let finished = &played.finished;

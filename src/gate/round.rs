@@ -1,6 +1,6 @@
 //! The gate of one round: the [`Host`] that answers a program's calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::replay::{Replay, Teller};
 use super::system::{self, System};
-use super::{Decision, Gate};
+use super::{Decision, Gate, MaskedStream};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
@@ -39,6 +39,8 @@ pub struct RoundGate {
     pub(super) replay: Replay,
     /// How many toolkits act now.
     pub(super) acting: watch::Sender<usize>,
+    /// What the program prints, on its way to the events.
+    pub(super) prints: Mutex<MaskedStream>,
 }
 
 /// Where a call's way through the gate begins.
@@ -63,6 +65,18 @@ impl RoundGate {
     /// Cancelled once the round waits for what may take long.
     pub(super) fn suspending(&self) -> &CancellationToken {
         self.patience.suspending()
+    }
+
+    /// Shows what was held back of the prints because it might have been the beginning of a secret.
+    pub(super) fn end_prints(&self) {
+        let shown = self.prints.lock().unwrap_or_else(PoisonError::into_inner).finish();
+        self.tell_print(shown);
+    }
+
+    fn tell_print(&self, text: String) {
+        if !text.is_empty() {
+            self.teller.emit(EventKind::Custom(Custom::Print { text }));
+        }
     }
 
     /// Returns once no toolkit acts any more.
@@ -321,7 +335,8 @@ impl Host for RoundGate {
     }
 
     fn print(&self, text: &str) {
-        self.teller.emit(EventKind::Custom(Custom::Print { text: self.gate.secrets.mask(text) }));
+        let shown = self.prints.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.tell_print(shown);
     }
 
     fn statement(&self, number: u32, of: u32) {
