@@ -5,6 +5,7 @@
 //! so late because many programs read it: any `store` that was meant for Fimble wins.
 
 mod place;
+mod secrets;
 mod services;
 mod toolkits;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 pub use self::place::{Place, StorePlace};
+pub use self::secrets::{SecretFile, SecretPlaces, is_secret_name};
 pub use self::services::{A2a, OpenApi};
 pub use self::toolkits::{On, Toolkits};
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
@@ -46,13 +48,15 @@ pub struct Config {
     pub program: program::Config,
     /// What the model reads.
     pub prompt: prompt::Config,
+    /// Where named secrets are kept.
+    pub secrets: SecretPlaces,
     /// The shipped toolkits.
     pub toolkits: Toolkits,
 }
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 25] = [
+const USER_ONLY: [&str; 26] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -66,6 +70,7 @@ const USER_ONLY: [&str; 25] = [
     "interpreter.uid",
     "interpreter.scratch_folder",
     "gate.policy",
+    "secrets",
     "toolkits.roots",
     "toolkits.manifests",
     "toolkits.mcp",
@@ -225,6 +230,7 @@ impl Config {
             ("gate.call_timeout_s", self.gate.call_timeout_s),
             ("gate.sleep_s", self.gate.sleep_s),
             ("gate.grace_s", self.gate.grace_s),
+            ("secrets.command_s", self.secrets.command_s),
             ("llm.timeouts.connect_s", self.llm.timeouts.connect_s),
             ("llm.timeouts.first_token_s", self.llm.timeouts.first_token_s),
             ("llm.timeouts.idle_s", self.llm.timeouts.idle_s),

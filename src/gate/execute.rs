@@ -113,8 +113,8 @@ pub async fn execute(
     round.usage.prompt_tokens = order.prompt_tokens;
     round.usage.completion_tokens = order.completion_tokens;
     session.emitter().emit(EventKind::Custom(Custom::Program {
-        prefix: prefix.clone(),
-        hole: hole.clone(),
+        prefix: stage.gate.secrets().mask(prefix),
+        hole: stage.gate.secrets().mask(hole),
         suffix: suffix.clone(),
         repairs: program.repairs.clone(),
     }));

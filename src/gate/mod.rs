@@ -5,6 +5,7 @@
 
 mod answer;
 mod call;
+mod command;
 mod effects;
 mod execute;
 mod live;
@@ -24,6 +25,7 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{AnswerError, Waiting, answer, waiting};
+pub use command::{CommandError, CommandLimits, Said, ask};
 pub use effects::Effects;
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use live::{Live, RoundView, Wait, WaitKind};

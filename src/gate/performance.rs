@@ -24,6 +24,9 @@ use crate::store::StoreError;
 /// Characters of a call's arguments in [`Executed::calls`].
 const LINE_CHARACTERS: usize = 100;
 
+/// Why a variable is not kept.
+const HOLDS_A_SECRET: &str = "it holds the value of a secret, and those are kept nowhere";
+
 /// One round on its way to its end.
 pub(super) struct Performance<'a, 'b> {
     pub stage: Stage<'a>,
@@ -263,15 +266,20 @@ impl Performance<'_, '_> {
         let mut removed = finished.removed.clone();
         let was_there = |name: &&String| session.variables().contains_key(*name);
         removed.extend(finished.not_carried.iter().map(|(name, _)| name).filter(was_there).cloned());
-        let written = finished.written.iter().cloned().map(|mut captured| {
+        // What is stored is shown and exported, and a masked value would no longer be the program's.
+        let (secret, shown): (Vec<_>, Vec<_>) =
+            finished.written.iter().cloned().partition(|captured| gate.secrets().finds(&captured.content));
+        let written = shown.into_iter().map(|mut captured| {
             captured.preview = gate.secrets().mask(&captured.preview);
             written_variable(captured, round.number)
         });
-        let (written, too_large) = session.fit(written.collect(), &removed);
+        let (written, mut too_large) = session.fit(written.collect(), &removed);
+        too_large.extend(secret.into_iter().map(|captured| (captured.name, HOLDS_A_SECRET.to_owned())));
         removed.extend(too_large.iter().map(|(name, _)| name).filter(was_there).cloned());
         removed.sort();
         removed.dedup();
-        let not_carried = finished.not_carried.iter().cloned().chain(too_large).collect();
+        let not_carried = finished.not_carried.iter().map(|(name, reason)| (name.clone(), gate.secrets().mask(reason)));
+        let not_carried = not_carried.chain(too_large).collect();
         (written, removed, not_carried)
     }
 
@@ -338,7 +346,7 @@ fn outcome(gate: &Gate, finished: &Finished, was_killed: bool) -> Outcome {
         }
         Ending::Limit { limit, message } => Outcome::Stopped { limit: (*limit).to_owned(), message: message.clone() },
         Ending::Crashed { message } | Ending::Lost { message } => {
-            Outcome::Stopped { limit: "crash".to_owned(), message: message.clone() }
+            Outcome::Stopped { limit: "crash".to_owned(), message: gate.secrets().mask(message) }
         }
         Ending::Cancelled if was_killed => Outcome::Stopped {
             limit: "killed".to_owned(),

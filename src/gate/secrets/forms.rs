@@ -65,7 +65,8 @@ fn add_percent(value: &[u8], forms: &mut BTreeSet<String>) {
     // What encoders leave as it is, beside letters, digits and `-_.`: RFC 3986, Python's `quote`, JavaScript's
     // `encodeURIComponent` and `encodeURI`, forms; or nothing at all.
     for kept in ["~", "~/", "~!'()*", "~!'()*;/?:@&=+$,#", "*"] {
-        let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) || kept.as_bytes().contains(&byte);
+        let is_kept =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) || kept.as_bytes().contains(&byte);
         for digits in [UPPER, LOWER] {
             for space in ["%20", "+"] {
                 let mut text = String::with_capacity(value.len() * 2);
