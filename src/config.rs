@@ -20,6 +20,7 @@ pub use self::place::{Place, StorePlace};
 pub use self::secrets::{SecretFile, SecretPlaces, is_secret_name};
 pub use self::services::{A2a, OpenApi};
 pub use self::toolkits::{On, Toolkits};
+use crate::gate::HookEvent;
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
 
 /// All settings.
@@ -56,7 +57,7 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 26] = [
+const USER_ONLY: [&str; 27] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -70,6 +71,7 @@ const USER_ONLY: [&str; 26] = [
     "interpreter.uid",
     "interpreter.scratch_folder",
     "gate.policy",
+    "gate.hooks",
     "secrets",
     "toolkits.roots",
     "toolkits.manifests",
@@ -242,6 +244,8 @@ impl Config {
                 message: format!("{seconds} is out of range\n\nhint: give 1 to {MOST_KEPT}, or leave it out"),
             });
         }
+        let hooks = HookEvent::ALL.into_iter().flat_map(|event| self.gate.hooks.of(event));
+        let seconds = seconds.into_iter().chain(hooks.map(|hook| ("gate.hooks: timeout_s", hook.timeout_s)));
         match seconds.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= MOST_SECONDS)) {
             None => Ok(()),
             Some((name, value)) => Err(ConfigError {

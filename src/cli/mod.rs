@@ -147,7 +147,8 @@ impl From<crate::store::StoreError> for Failure {
 
 impl From<crate::agent::AgentError> for Failure {
     fn from(error: crate::agent::AgentError) -> Self {
-        Self { code: 5, hint: error.hint(), message: error.to_string() }
+        let code = if matches!(error, crate::agent::AgentError::Refused(_)) { 4 } else { 5 };
+        Self { code, hint: error.hint(), message: error.to_string() }
     }
 }
 

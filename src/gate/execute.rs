@@ -58,6 +58,8 @@ pub struct Executed {
     pub waiting: Option<String>,
     /// The sentence of a refused call.
     pub refused: Option<String>,
+    /// What hooks want the model to know of the round's calls.
+    pub contexts: Vec<String>,
     /// One line a call: what was called and whether it failed.
     pub calls: Vec<String>,
     /// The names that were written.

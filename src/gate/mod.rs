@@ -8,6 +8,8 @@ mod call;
 mod command;
 mod effects;
 mod execute;
+mod glob;
+mod hooks;
 mod live;
 mod patience;
 mod performance;
@@ -28,6 +30,7 @@ pub use answer::{AnswerError, Waiting, answer, waiting};
 pub use command::{CommandError, CommandLimits, Said, ask};
 pub use effects::Effects;
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
+pub use hooks::{Hook, HookConfig, HookEvent};
 pub use live::{Live, RoundView, Wait, WaitKind};
 pub use policy::{Decision, Policy};
 pub use round::RoundGate;
@@ -45,6 +48,8 @@ use crate::interpreter::HostCall;
 pub struct Config {
     /// What happens to a call by its risk.
     pub policy: Policy,
+    /// Programs that are told what happens and may say something about it. Default none.
+    pub hooks: HookConfig,
     /// Seconds one call may take where its operation names no time. Default 30.
     pub call_timeout_s: f64,
     /// KiB of one call's arguments. Default 1,024.
@@ -66,6 +71,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            hooks: HookConfig::default(),
             call_timeout_s: 30.0,
             arguments_kib: 1_024,
             result_kib: 4_096,
@@ -139,12 +145,14 @@ pub struct Gate {
     config: Config,
     secrets: Secrets,
     live: Arc<Live>,
+    hooks: hooks::Hooks,
 }
 
 impl Gate {
     /// A gate before `registry`.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
-        Self { registry, config, secrets, live: Arc::default() }
+        let hooks = hooks::Hooks::new(config.hooks.clone(), secrets.clone());
+        Self { registry, config, secrets, live: Arc::default(), hooks }
     }
 
     /// The rounds that run now.

@@ -311,6 +311,7 @@ impl Performance<'_, '_> {
             finished: effects.finished(),
             waiting: None,
             refused: effects.refused(),
+            contexts: effects.contexts(),
             calls: calls.iter().map(|call| call_line(gate, call)).collect(),
             written: round.written.clone(),
             not_carried,

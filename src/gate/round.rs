@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, Doubt};
 use super::call::json_text;
 use super::effects::Effects;
+use super::hooks::{Hooked, Subject};
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::replay::{Replay, Teller};
@@ -122,10 +123,17 @@ impl RoundGate {
                 return Err(ToolError::new(ErrorKind::Denied, sentence));
             }
         };
+        let mut arguments = arguments;
         let mut record = match start {
             Start::Again(record) if record.done_at.is_some() => return self.answered(record).await,
-            Start::Again(record) => self.go_on(record, &operation).await?,
-            Start::New(record) => self.admit(record, false).await?,
+            Start::Again(record) => {
+                let (record, hooked) = self.hooked(record, true, &operation, &mut arguments).await?;
+                self.go_on(record, &operation, &hooked).await?
+            }
+            Start::New(record) => {
+                let (record, hooked) = self.hooked(record, false, &operation, &mut arguments).await?;
+                self.admit(record, false, &hooked).await?
+            }
         };
         self.tell_request(&record);
         let begun = Instant::now();
@@ -142,7 +150,57 @@ impl RoundGate {
         crash::point("call done");
         drop(acting);
         self.tell_result(&record, begun);
+        if !is_own {
+            let tell = |kind| self.teller.emit(kind);
+            let subject = self.subject(&record, &called, &operation, &tell);
+            let hooked = self.gate.hooks.after_call(&subject, &record, &result).await;
+            self.effects.add_contexts(hooked.contexts);
+            hooked.stop.into_iter().for_each(|sentence| self.effects.refuse(sentence));
+        }
         result
+    }
+
+    /// Asks the hooks about a call, which may replace its arguments. A call that a person was asked about, or that may have
+    /// acted, is the one that it was.
+    async fn hooked(
+        &self,
+        mut record: CallRecord,
+        is_journaled: bool,
+        operation: &Operation,
+        arguments: &mut Map<String, Value>,
+    ) -> Result<(CallRecord, Hooked), ToolError> {
+        if record.toolkit == system::NAME {
+            return Ok((record, Hooked::default()));
+        }
+        let called = format!("{}.{}", record.toolkit, record.operation);
+        let tell = |kind| self.teller.emit(kind);
+        let asked = self.gate.hooks.before_call(&self.subject(&record, &called, operation, &tell), arguments).await;
+        let hooked = match asked {
+            Ok(hooked) => hooked,
+            Err(error) => {
+                return self.fail(&mut record, is_journaled, error).await.map(|record| (record, Hooked::default()));
+            }
+        };
+        let shown = self.masked(arguments);
+        if is_journaled && shown != record.arguments {
+            let sentence =
+                format!("{called} was not called: a hook gives it other arguments than before it was cut off");
+            let error = ToolError::new(ErrorKind::Denied, sentence);
+            return self.fail(&mut record, true, error).await.map(|record| (record, hooked));
+        }
+        record.arguments = shown;
+        self.effects.add_contexts(hooked.contexts.clone());
+        Ok((record, hooked))
+    }
+
+    fn subject<'a>(
+        &'a self,
+        record: &'a CallRecord,
+        called: &'a str,
+        operation: &'a Operation,
+        tell: &'a (dyn Fn(EventKind) + Sync),
+    ) -> Subject<'a> {
+        Subject { called, operation, key: &record.key, context: &self.context, tell }
     }
 
     /// A call that was answered before.
@@ -167,9 +225,9 @@ impl RoundGate {
     }
 
     /// A call that was made before and not answered: it may go on if nothing is done twice.
-    async fn go_on(&self, record: CallRecord, operation: &Operation) -> Result<CallRecord, ToolError> {
+    async fn go_on(&self, record: CallRecord, operation: &Operation, hooked: &Hooked) -> Result<CallRecord, ToolError> {
         match record.status {
-            CallStatus::Waiting => self.admit(record, true).await,
+            CallStatus::Waiting => self.admit(record, true, hooked).await,
             CallStatus::Requested if !operation.idempotent => self.resolve(record).await,
             CallStatus::Approved => self.request(record, true).await,
             _ => Ok(record),
@@ -195,12 +253,18 @@ impl RoundGate {
     }
 
     /// Lets a call pass that policy or the person allows, and journals it.
-    async fn admit(&self, mut record: CallRecord, is_journaled: bool) -> Result<CallRecord, ToolError> {
+    async fn admit(
+        &self,
+        mut record: CallRecord,
+        is_journaled: bool,
+        hooked: &Hooked,
+    ) -> Result<CallRecord, ToolError> {
         // The system toolkit acts on the session alone; policy is about the world.
         if record.toolkit == system::NAME {
             return self.request(record, is_journaled).await;
         }
-        let refusal = match self.gate.judge(&record) {
+        let (policy, refusal) = self.gate.judge(&record);
+        let refusal = match (hooked.over(policy), refusal) {
             (Decision::Allow, _) => return self.request(record, is_journaled).await,
             (Decision::Deny, refusal) => refusal,
             (Decision::Ask, refusal) => {
