@@ -57,7 +57,7 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 27] = [
+const USER_ONLY: [&str; 31] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -72,6 +72,10 @@ const USER_ONLY: [&str; 27] = [
     "interpreter.scratch_folder",
     "gate.policy",
     "gate.hooks",
+    "gate.limits",
+    "gate.locks",
+    "gate.turn_s",
+    "gate.lock_folder",
     "secrets",
     "toolkits.roots",
     "toolkits.manifests",
@@ -221,6 +225,8 @@ impl Config {
         config.check_seconds()?;
         let packages = &mut config.interpreter.packages_folder;
         *packages = packages.take().or_else(packages_folder);
+        let locks = &mut config.gate.lock_folder;
+        *locks = locks.take().or_else(|| Some(folders()?.data.join("resources")));
         Ok(config)
     }
 
@@ -230,6 +236,7 @@ impl Config {
             ("interpreter.limits.wall_s", self.interpreter.limits.wall_s),
             ("interpreter.start_s", self.interpreter.start_s),
             ("gate.call_timeout_s", self.gate.call_timeout_s),
+            ("gate.turn_s", self.gate.turn_s),
             ("gate.sleep_s", self.gate.sleep_s),
             ("gate.grace_s", self.gate.grace_s),
             ("secrets.command_s", self.secrets.command_s),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::hooks::Subject;
-use super::{Attendant, Decision, Gate, answer};
+use super::{Attendant, Decision, Gate, answer, system};
 use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
 
@@ -82,7 +82,7 @@ impl Gate {
         (decision, refusal)
     }
 
-    /// Runs the toolkit within the call's deadline, bounds the result and masks it.
+    /// Waits for the call's turn, runs the toolkit within its deadline, bounds the result and masks it.
     pub(super) async fn run(
         &self,
         toolkit: &dyn Toolkit,
@@ -91,6 +91,15 @@ impl Gate {
         arguments: Map<String, Value>,
         context: &SessionContext,
     ) -> Result<Value, ToolError> {
+        // The system toolkit acts on the session alone.
+        let _turn = match record.toolkit == system::NAME {
+            true => Default::default(),
+            false => {
+                let called = format!("{}.{}", record.toolkit, record.operation);
+                let places = self.limits.pass(&called, context).await?;
+                (places, self.locks.take(&called, &arguments).await?)
+            }
+        };
         let cancellation = CancellationToken::new();
         // Whichever way this future ends, dropped or done, a task that the toolkit handed the token to learns of it.
         let _guard: DropGuard = cancellation.clone().drop_guard();

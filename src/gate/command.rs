@@ -210,7 +210,10 @@ mod tests {
     async fn what_it_leaves_behind_ends_with_it() {
         let said = shell("sleep 1000 & echo $!", LIMITS).await.unwrap();
         let left: i32 = String::from_utf8(said.output).unwrap().trim().parse().unwrap();
-        let state = std::fs::read_to_string(format!("/proc/{left}/stat")).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+        // It was told to end and may need a moment; a test that waits here for ever has failed.
+        let state = || std::fs::read_to_string(format!("/proc/{left}/stat")).unwrap_or_default();
+        while !(state().is_empty() || state().contains(") Z ")) {
+            tokio::task::yield_now().await;
+        }
     }
 }

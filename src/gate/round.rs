@@ -343,10 +343,10 @@ impl RoundGate {
         if toolkit != system::NAME {
             return self.gate.registry.find(toolkit, operation);
         }
-        let declaration = self.system.declaration();
+        let declaration = system::declaration();
         match declaration.operation(operation) {
             Some(found) => Ok((Arc::clone(&self.system) as Arc<dyn Toolkit>, found.clone())),
-            None => Err(unknown_operation(&declaration, operation)),
+            None => Err(unknown_operation(declaration, operation)),
         }
     }
 

@@ -49,7 +49,7 @@ async fn a_refused_call_raises_and_the_model_reads_why() {
     let mut world = world(["await light_toolkit.switch(True)\n".to_owned(), send("'understood'")], hooks).await;
     assert_eq!(world.say_to("light", Arc::new(Agreeable)).await, Verdict::Replied);
     assert!(world.last_prompt().contains("light_toolkit.switch was not called: a hook refused it: use is_on"));
-    assert_eq!(*world.light.switched.lock().unwrap(), []);
+    assert_eq!(*world.light.switched.lock().unwrap(), [false; 0]);
     let calls = world.session.calls(1).await.unwrap();
     assert!(matches!(&calls[0].status, CallStatus::Failed { error } if error.kind == ErrorKind::Failed), "{calls:?}");
 }
@@ -103,7 +103,7 @@ async fn a_hook_that_gives_other_arguments_after_the_approval_stops_the_call() {
         matches!(&verdict, Some(Verdict::Denied { account }) if account.contains("other arguments")),
         "{verdict:?}"
     );
-    assert_eq!(*world.light.switched.lock().unwrap(), []);
+    assert_eq!(*world.light.switched.lock().unwrap(), [false; 0]);
 }
 
 #[tokio::test]
