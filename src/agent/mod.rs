@@ -152,7 +152,8 @@ impl Agent {
         {
             session.push(SegmentKind::Output, format!("Stopped: {message}"));
         }
-        let progress = Progress::of_message(&message.text, &self.config);
+        // What is stored of the turn has no key in it either.
+        let progress = Progress::of_message(&secrets.mask(&message.text), &self.config);
         let begun = perceive::perceive(session, &message, &progress, secrets).await?;
         let verdict = self.rounds(session, progress, &attendant, cancel).await;
         express::express(session, &begun, verdict).await

@@ -13,6 +13,10 @@ use super::{Failure, output};
 use crate::config::{Config, is_secret_name};
 use crate::gate::{CommandLimits, SHORTEST_SECRET, Secrets, ask};
 
+/// How the names of variables end that hold keys for one program or another.
+const KEYS: [&str; 8] =
+    ["_API_KEY", "_TOKEN", "_PASSWORD", "_SECRET", "_SECRET_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "PGPASSWORD"];
+
 /// Bytes of a value.
 const MOST_BYTES: u64 = 64 * 1024;
 
@@ -143,7 +147,7 @@ pub(super) fn known(config: &Config) -> Result<&'static Secrets, Failure> {
     let variables = config.secret_names().into_iter().filter_map(|name| std::env::var(name).ok());
     let own = config.llm.api_key.iter().map(|key| key.reveal().to_owned());
     // Keys that lie in the environment for other programs must not be seen either.
-    let is_key = |name: &str| name.ends_with("_API_KEY") || name.ends_with("_TOKEN") || name.ends_with("_PASSWORD");
+    let is_key = |name: &str| KEYS.iter().any(|end| name.ends_with(end));
     let environment = std::env::vars().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
     let secrets = output::hidden();
     secrets.add(kept.values().cloned().chain(variables).chain(own).chain(environment));

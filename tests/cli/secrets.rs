@@ -21,6 +21,8 @@ risk = "read"
 command = ["sh", "-c", 'printf %s "$SHOP_KEY"; printf %s "x$SHOP_KEY" | base64; echo tr0ub4dor%2f%263%20key; test -n "$SHOP_KEY"']
 "#;
 
+const MASK: &str = "********";
+
 fn is_clean(text: &str) -> bool {
     !text.contains("tr0ub4dor") && ENCODED.iter().all(|encoded| !text.contains(encoded))
 }
@@ -118,4 +120,26 @@ fn a_command_may_know_a_secret_and_its_silence_is_told() {
         assert_eq!(output.status.code(), Some(2), "{command}");
         assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn what_was_stored_before_a_secret_was_one_is_neither_shown_nor_exported() {
+    let home = Home::new();
+    let program = "key = 'tr0ub' + '4dor/&3 key'\nlong = [key]\nkept = 7\nprint(key)\n";
+    assert!(stdout(&home.output(&["run", "-"], program)).contains(VALUE));
+    home.output(&["secrets", "set", "SHOP_KEY"], VALUE);
+    let id = stdout(&home.output(&["sessions", "list"], "")).split_whitespace().next().unwrap().to_owned();
+    for command in [vec!["sessions", "show", &id], vec!["sessions", "vars", &id]] {
+        let output = home.output(&command, "");
+        assert!(is_clean(&stdout(&output)) && is_clean(&stderr(&output)), "{command:?}: {}", stdout(&output));
+    }
+    let export = home.output(&["store", "export", "--to", "all.jsonl"], "");
+    assert_eq!(export.status.code(), Some(0), "{}", stderr(&export));
+    let file = std::fs::read_to_string(home.path().join("all.jsonl")).unwrap();
+    assert!(file.contains(MASK) && is_clean(&file), "{file}");
+    let import = home.output(&["-c", "store=other.db", "store", "import", "all.jsonl"], "");
+    assert_eq!(import.status.code(), Some(0), "{}", stderr(&import));
+    let carried =
+        home.output(&["-c", "store=other.db", "run", "-", "--session", &id], "print(kept, 'key' in globals())");
+    assert_eq!(stdout(&carried), "7 False\n", "{}", stderr(&carried));
 }
