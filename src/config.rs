@@ -5,6 +5,7 @@
 //! so late because many programs read it: any `store` that was meant for Fimble wins.
 
 mod place;
+mod secrets;
 mod services;
 mod toolkits;
 
@@ -16,8 +17,10 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 pub use self::place::{Place, StorePlace};
+pub use self::secrets::{SecretFile, SecretPlaces, is_secret_name};
 pub use self::services::{A2a, OpenApi};
 pub use self::toolkits::{On, Toolkits};
+use crate::gate::HookEvent;
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
 
 /// All settings.
@@ -46,13 +49,15 @@ pub struct Config {
     pub program: program::Config,
     /// What the model reads.
     pub prompt: prompt::Config,
+    /// Where named secrets are kept.
+    pub secrets: SecretPlaces,
     /// The shipped toolkits.
     pub toolkits: Toolkits,
 }
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 25] = [
+const USER_ONLY: [&str; 31] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -66,6 +71,12 @@ const USER_ONLY: [&str; 25] = [
     "interpreter.uid",
     "interpreter.scratch_folder",
     "gate.policy",
+    "gate.hooks",
+    "gate.limits",
+    "gate.locks",
+    "gate.turn_s",
+    "gate.lock_folder",
+    "secrets",
     "toolkits.roots",
     "toolkits.manifests",
     "toolkits.mcp",
@@ -214,6 +225,8 @@ impl Config {
         config.check_seconds()?;
         let packages = &mut config.interpreter.packages_folder;
         *packages = packages.take().or_else(packages_folder);
+        let locks = &mut config.gate.lock_folder;
+        *locks = locks.take().or_else(|| Some(folders()?.data.join("resources")));
         Ok(config)
     }
 
@@ -223,8 +236,10 @@ impl Config {
             ("interpreter.limits.wall_s", self.interpreter.limits.wall_s),
             ("interpreter.start_s", self.interpreter.start_s),
             ("gate.call_timeout_s", self.gate.call_timeout_s),
+            ("gate.turn_s", self.gate.turn_s),
             ("gate.sleep_s", self.gate.sleep_s),
             ("gate.grace_s", self.gate.grace_s),
+            ("secrets.command_s", self.secrets.command_s),
             ("llm.timeouts.connect_s", self.llm.timeouts.connect_s),
             ("llm.timeouts.first_token_s", self.llm.timeouts.first_token_s),
             ("llm.timeouts.idle_s", self.llm.timeouts.idle_s),
@@ -236,6 +251,8 @@ impl Config {
                 message: format!("{seconds} is out of range\n\nhint: give 1 to {MOST_KEPT}, or leave it out"),
             });
         }
+        let hooks = HookEvent::ALL.into_iter().flat_map(|event| self.gate.hooks.of(event));
+        let seconds = seconds.into_iter().chain(hooks.map(|hook| ("gate.hooks: timeout_s", hook.timeout_s)));
         match seconds.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= MOST_SECONDS)) {
             None => Ok(()),
             Some((name, value)) => Err(ConfigError {

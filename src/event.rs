@@ -143,6 +143,15 @@ pub enum Custom {
         /// The piece.
         text: String,
     },
+    /// A hook of the user's said something to them, or failed.
+    Hook {
+        /// When: `PreToolUse` and so on.
+        event: String,
+        /// Its program.
+        hook: String,
+        /// What it said, or why it failed.
+        message: String,
+    },
     /// A top-level statement ran.
     Statement {
         /// Its number, from 1.

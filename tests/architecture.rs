@@ -75,6 +75,66 @@ fn toolkits_know_nothing_of_the_runtime() {
     assert_eq!(users, Vec::<PathBuf>::new());
 }
 
+/// The only file that may call a toolkit, and the toolkit that is part of the gate.
+const DOORS: [&str; 2] = ["src/gate/call.rs", "src/gate/system.rs"];
+
+#[test]
+fn a_toolkit_is_called_at_the_gate_and_nowhere_else() {
+    // Whoever cannot name a `Call` cannot make one, and without one no toolkit can be called.
+    let mut wrong = Vec::new();
+    for file in sources(&["src"], &["rs"]) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let is_door = DOORS.iter().any(|door| file == Path::new(door));
+        wrong.extend(
+            ways_to_a_toolkit(&text).into_iter().filter(|_| !is_door).map(|way| format!("{}: {way}", file.display())),
+        );
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    let door = std::fs::read_to_string(DOORS[0]).unwrap();
+    let call = ("toolkit.call(call)", "Call {");
+    assert_eq!((door.matches(call.0).count(), door.matches(call.1).count()), (1, 1), "the gate has one door");
+}
+
+#[test]
+fn each_way_around_the_gate_is_seen() {
+    for (text, expected) in [
+        ("use fimble_toolkit::Call;", 1),
+        ("use fimble_toolkit::{\n    Call, ToolError,\n};", 1),
+        ("use fimble_toolkit::{Call as Order};", 1),
+        ("use fimble_toolkit::*;", 1),
+        ("use fimble_toolkit as other;", 1),
+        ("let call = fimble_toolkit::Call { operation };", 1),
+        ("Toolkit::call(&found, made)", 1),
+        ("<dyn Toolkit>::call(&*found, made)", 1),
+        ("use fimble_toolkit::{ToolError, Toolkit};\n// fimble_toolkit::Call\nlet x = HostCall { id };", 0),
+    ] {
+        assert_eq!(ways_to_a_toolkit(text).len(), expected, "{text}");
+    }
+}
+
+/// What in a source makes or calls with a toolkit's `Call`.
+fn ways_to_a_toolkit(text: &str) -> Vec<String> {
+    let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code = code.join("\n");
+    let mut ways = Vec::new();
+    for (at, _) in code.match_indices("fimble_toolkit") {
+        let rest = &code[at + "fimble_toolkit".len()..];
+        let named = match (rest.strip_prefix("::{"), rest.strip_prefix("::")) {
+            (Some(group), _) => group.split('}').next().unwrap_or_default(),
+            (_, Some(path)) => path.split([';', ',', '(', '{', ' ', ')', '>', '\n']).next().unwrap_or_default(),
+            _ if rest.starts_with(" as ") => "*",
+            _ => continue,
+        };
+        let mut words = named.split(|letter: char| !(letter.is_alphanumeric() || "_*".contains(letter)));
+        if let Some(word) = words.find(|word| matches!(*word, "Call" | "*" | "expansion")) {
+            ways.push(format!("`fimble_toolkit::{word}`"));
+        }
+    }
+    let calls = ["Toolkit::call(", "Toolkit>::call("].into_iter().filter(|call| code.contains(call));
+    ways.extend(calls.map(str::to_owned));
+    ways
+}
+
 #[test]
 fn no_file_is_longer_than_five_hundred_lines() {
     let long: Vec<String> = sources(&["src", "toolkits", "python", "tests", "benches", "examples"], &["rs", "py"])

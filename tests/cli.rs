@@ -4,6 +4,10 @@
 
 #[path = "cli/branch.rs"]
 mod branch;
+#[path = "cli/hooks.rs"]
+mod hooks;
+#[path = "cli/secrets.rs"]
+mod secrets;
 #[path = "cli/store.rs"]
 mod store;
 #[path = "cli/toolkits.rs"]

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "turn/hooks.rs"]
+mod hooks;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -120,12 +123,16 @@ impl World {
     }
 
     async fn with_model(model: Scripted) -> Self {
+        Self::with(model, fimble::gate::Config::default()).await
+    }
+
+    async fn with(model: Scripted, config: fimble::gate::Config) -> Self {
         let model = Arc::new(model);
         let light = Arc::new(Light::default());
         let registry = Registry::new();
         registry.register(Arc::clone(&light) as Arc<dyn fimble_toolkit::Toolkit>).unwrap();
         let secrets = Secrets::new(["hunter2-secret".to_owned()]);
-        let gate = Arc::new(Gate::new(Arc::new(registry), fimble::gate::Config::default(), secrets));
+        let gate = Arc::new(Gate::new(Arc::new(registry), config, secrets));
         let executable = Some(PathBuf::from(env!("CARGO_BIN_EXE_fimble")));
         let settings = interpreter::Config { executable, ..interpreter::Config::default() };
         let parts = PromptParts {

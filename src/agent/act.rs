@@ -95,6 +95,7 @@ fn output_text(executed: &Executed) -> String {
     for (name, reason) in &executed.not_carried {
         parts.push(format!("`{name}` is not kept for the next program: {reason}"));
     }
+    parts.extend(executed.contexts.iter().map(|context| format!("(a hook of the user's: {context})")));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }

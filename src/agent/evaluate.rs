@@ -75,7 +75,7 @@ impl Progress {
         None
     }
 
-    fn next(&mut self, session: &mut Session, goal: &str) {
+    pub(super) fn next(&mut self, session: &mut Session, goal: &str) {
         session.push(SegmentKind::NextGoal, goal);
         self.goal = format!("{} — {goal}", self.request);
     }

@@ -75,11 +75,12 @@ fn host_reply(verdict: &Verdict) -> Option<&str> {
 }
 
 impl AgentError {
-    /// A stable word for programs: `model`, `template`, `interpreter` or `store`.
+    /// A stable word for programs: `model`, `template`, `hook`, `interpreter` or `store`.
     pub fn code(&self) -> &'static str {
         match self {
             AgentError::Model(_) => "model",
             AgentError::Template(_) => "template",
+            AgentError::Refused(_) => "hook",
             AgentError::Interpreter(_) => "interpreter",
             AgentError::Store(_) => "store",
         }
@@ -96,6 +97,7 @@ impl AgentError {
             }
             AgentError::Model(LlmError::Budget(_)) => Some("raise `agent.max_turn_tokens`".to_owned()),
             AgentError::Template(error) => Some(error.hint()),
+            AgentError::Refused(_) => Some("say it differently, or see `gate.hooks` in your configuration".to_owned()),
             // Its text has the hint.
             AgentError::Interpreter(_) => None,
             AgentError::Store(error) => error.hint().map(str::to_owned),

@@ -6,6 +6,7 @@ mod act;
 mod edit;
 mod evaluate;
 mod express;
+mod hooks;
 mod perceive;
 mod think;
 mod turn;
@@ -110,6 +111,9 @@ pub enum AgentError {
     /// A template of the user's cannot be rendered.
     #[error("{0}")]
     Template(prompt::TemplateError),
+    /// A hook of the user's does not want the message answered.
+    #[error("a hook refused the message: {0}")]
+    Refused(String),
     /// The interpreter failed.
     #[error(transparent)]
     Interpreter(#[from] crate::interpreter::Error),
@@ -137,6 +141,7 @@ impl Agent {
     ) -> Result<Verdict, AgentError> {
         let message = message.into();
         let secrets = self.parts.gate.secrets();
+        self.tell_hooks(session, &message).await?;
         if session.record().turn.is_some()
             && waiting(session, secrets).await?.is_some_and(|waiting| waiting.on == "question")
             && answer(session, &message.text, secrets).await.is_ok()
@@ -149,7 +154,8 @@ impl Agent {
         {
             session.push(SegmentKind::Output, format!("Stopped: {message}"));
         }
-        let progress = Progress::of_message(&message.text, &self.config);
+        // What is stored of the turn has no key in it either.
+        let progress = Progress::of_message(&secrets.mask(&message.text), &self.config);
         let begun = perceive::perceive(session, &message, &progress, secrets).await?;
         let verdict = self.rounds(session, progress, &attendant, cancel).await;
         express::express(session, &begun, verdict).await
@@ -174,8 +180,8 @@ impl Agent {
             _ => {
                 progress.verdict = None;
                 match self.act_again(session, &mut progress, &attendant, cancel).await {
-                    Ok(None) => self.rounds(session, progress, &attendant, cancel).await,
-                    Ok(Some(verdict)) => Ok(verdict),
+                    Ok(Some(verdict)) if self.may_stop(session, &mut progress, &verdict).await => Ok(verdict),
+                    Ok(_) => self.rounds(session, progress, &attendant, cancel).await,
                     Err(error) => Err(error),
                 }
             }
@@ -212,7 +218,9 @@ impl Agent {
             step(session, "act", true);
             let verdict = self.act(session, &mut progress, program, attendant, cancel).await?;
             step(session, "act", false);
-            if let Some(verdict) = verdict {
+            if let Some(verdict) = verdict
+                && self.may_stop(session, &mut progress, &verdict).await
+            {
                 return Ok(verdict);
             }
         }

@@ -97,6 +97,9 @@ pub struct Progress {
     pub(super) same_trouble: u32,
     pub(super) prompt_tokens: u32,
     pub(super) completion_tokens: u32,
+    /// How often a hook has sent the model back to work.
+    #[serde(default)]
+    pub(super) sent_back: u32,
     /// How the last round settles the turn, if it does.
     pub(super) verdict: Option<Verdict>,
     max_rounds: u32,
@@ -135,6 +138,7 @@ impl Progress {
             same_trouble: 0,
             prompt_tokens: 0,
             completion_tokens: 0,
+            sent_back: 0,
             verdict: None,
             max_rounds: config.max_rounds,
             max_refusals: config.max_refusals,

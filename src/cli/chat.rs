@@ -86,10 +86,12 @@ impl Chat {
         let format = if self.json { Format::Json } else { Format::Text };
         let _listener = open::listen(&agent.parts.gate);
         let mut conversation = Conversation::new(config, agent, store, session, Screen::of_conversation(format));
-        match once {
+        let code = match once {
             Some(message) => conversation.answer(&message).await,
             None => conversation.converse().await,
-        }
+        };
+        conversation.leave("exit").await;
+        code
     }
 
     /// The one message to answer, if it is not a conversation.
@@ -218,10 +220,12 @@ impl Conversation {
             ("help" | "?", _) => self.note(HELP),
             ("new", _) => {
                 let session = open::session(&self.config, Arc::clone(&self.store), None).await?;
+                self.leave("clear").await;
                 self.switch(session);
             }
             ("resume", id) => {
                 let session = open::session(&self.config, Arc::clone(&self.store), Some(id)).await?;
+                self.leave("resume").await;
                 self.switch(session);
                 self.go_on().await?;
             }
@@ -244,6 +248,12 @@ impl Conversation {
         let (agent, session) = (&self.agent, &mut self.session);
         let mut work = edit::Work { agent, session, screen: &mut self.screen, events: &mut self.events };
         work.edit(&pending).await
+    }
+
+    /// Tells hooks that the session is left.
+    async fn leave(&mut self, reason: &str) {
+        let leaving = self.agent.parts.gate.session_ends(&self.session, reason);
+        self.screen.watch(&mut self.events, leaving).await;
     }
 
     fn switch(&mut self, session: Session) {

@@ -1,5 +1,6 @@
 //! `fimble doctor`: what of this machine Fimble can use, one line a check.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, more_toolkits, open};
 use crate::config::{Config, StorePlace};
+use crate::gate::HookEvent;
 use crate::interpreter::{Ending, Interpreter, Nobody, Run, packages};
 use crate::llm::local;
 use crate::store::Store;
@@ -30,6 +32,9 @@ pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
     report("packages", check_packages(&config));
     report("store", check_store(&config).await);
     for (name, result) in check_servers(&config).await? {
+        report(&name, result);
+    }
+    for (name, result) in check_hooks(&config) {
         report(&name, result);
     }
     report("toolkits", check_toolkits(&config).await);
@@ -107,6 +112,36 @@ async fn check_servers(config: &Config) -> Result<Vec<(String, Result<String, Fa
         }
     }
     Ok(results)
+}
+
+/// The hooks, and whether their programs are there. None of them is run.
+fn check_hooks(config: &Config) -> Vec<(String, Result<String, Failure>)> {
+    let all =
+        HookEvent::ALL.into_iter().flat_map(|event| config.gate.hooks.of(event).iter().map(move |hook| (event, hook)));
+    let described = all.map(|(event, hook)| {
+        let of = match event {
+            HookEvent::PreToolUse | HookEvent::PostToolUse => format!(" for {}", hook.matcher),
+            _ => String::new(),
+        };
+        let text = format!("`{}`{of}, at most {} s", hook.command.join(" "), hook.timeout_s);
+        let result = match found(hook.name()) {
+            true => Ok(text),
+            false => Err(Failure::new(5, format!("`{}` is no program that can be run", hook.name()))
+                .with_hint(format!("correct `command` in `[[gate.hooks.{}]]`", event.as_str()))),
+        };
+        (format!("hook {}", event.as_str()), result)
+    });
+    described.collect()
+}
+
+/// True if there is such a program, by its path or in `PATH`.
+fn found(program: &str) -> bool {
+    let runs = |path: &Path| path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok();
+    if program.contains('/') {
+        return runs(Path::new(program));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    !program.is_empty() && std::env::split_paths(&path).any(|folder| runs(&folder.join(program)))
 }
 
 async fn check_toolkits(config: &Config) -> Result<String, Failure> {

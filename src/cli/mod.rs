@@ -20,6 +20,7 @@ mod prompt;
 mod ps;
 mod resume;
 mod run;
+mod secrets;
 mod service_toolkits;
 mod sessions;
 mod shipped_toolkits;
@@ -84,6 +85,9 @@ enum Command {
     /// Show and call toolkits.
     #[command(subcommand)]
     Toolkits(toolkits::Toolkits),
+    /// Keep tokens and passwords that settings name.
+    #[command(subcommand)]
+    Secrets(secrets::SecretCommand),
     /// Fetch and look after the local model.
     #[command(subcommand)]
     Model(model::Model),
@@ -145,7 +149,8 @@ impl From<crate::store::StoreError> for Failure {
 
 impl From<crate::agent::AgentError> for Failure {
     fn from(error: crate::agent::AgentError) -> Self {
-        Self { code: 5, hint: error.hint(), message: error.to_string() }
+        let code = if matches!(error, crate::agent::AgentError::Refused(_)) { 4 } else { 5 };
+        Self { code, hint: error.hint(), message: error.to_string() }
     }
 }
 
@@ -199,7 +204,8 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
     let read = |flags: Vec<String>| {
         let mut config = Config::read(&Sources::of_process(&folder, flags))?;
         more.add_to(&mut config);
-        Ok::<Config, ConfigError>(config)
+        secrets::known(&config)?;
+        Ok::<Config, Failure>(config)
     };
     let settings = arguments.settings;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -216,6 +222,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Sessions(command) => command.execute(read(settings)?).await,
             Command::Store(command) => command.execute(read(settings)?).await,
             Command::Toolkits(command) => command.execute(read(settings)?).await,
+            Command::Secrets(command) => command.execute(&read(settings)?),
             Command::Model(command) => command.execute(read(settings)?).await,
             Command::Packages(command) => command.execute(read(settings)?).await,
             Command::Prompt(command) => command.execute(read(settings)?).await,

@@ -8,11 +8,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use super::hold::{hold, hold_id, process_name};
-use super::{Failure, more_toolkits, service_toolkits, shipped_toolkits};
+use super::{Failure, more_toolkits, secrets, service_toolkits, shipped_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
-use crate::gate::{Gate, SYSTEM_TOOLKIT, Secrets};
+use crate::gate::{Gate, SYSTEM_TOOLKIT};
 use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
@@ -86,10 +86,8 @@ fn taken_names(registry: &Registry) -> Vec<String> {
 }
 
 pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
-    // Keys that lie in the environment for other programs must not be seen either.
-    let is_key = |name: &str| name.ends_with("_API_KEY") || name.ends_with("_TOKEN") || name.ends_with("_PASSWORD");
-    let environment = std::env::vars().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
-    let own = config.llm.api_key.iter().map(|key| key.reveal().to_owned());
+    // First, because toolkits take theirs from them.
+    let secrets = secrets::all(config).await?;
     let store = match config.store_place()? {
         StorePlace::Redis(address, _) => address.secrets().to_vec(),
         StorePlace::File(_) => Vec::new(),
@@ -97,8 +95,8 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     let servers = config.toolkits.mcp.iter().filter_map(|file| fimble_mcp::read(file).ok());
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
-    let secrets = Secrets::new(own.chain(store).chain(toolkits).chain(environment).chain(servers));
-    Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
+    secrets.add(store.into_iter().chain(toolkits).chain(servers));
+    Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets.clone())))
 }
 
 /// The session to go on with: the named one, the last one, or a new one.

@@ -3,7 +3,13 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::gate::Secrets;
+
+/// What no output may show.
+static HIDDEN: LazyLock<Secrets> = LazyLock::new(Secrets::default);
 
 /// True once the user no longer wants to wait for a slow reader: what is written from then on is dropped.
 static ABANDONED: AtomicBool = AtomicBool::new(false);
@@ -38,9 +44,19 @@ pub(super) fn write_data(text: &str) {
     write_out(&data(text));
 }
 
-/// Writes `text` to standard output as it is.
+/// The secrets of this process: what is added to them is written nowhere from then on.
+pub(super) fn hidden() -> &'static Secrets {
+    &HIDDEN
+}
+
+/// `text` without secrets.
+fn masked(text: &str) -> Cow<'_, str> {
+    if HIDDEN.finds(text) { Cow::Owned(HIDDEN.mask(text)) } else { Cow::Borrowed(text) }
+}
+
+/// Writes `text` to standard output, without secrets.
 pub(super) fn write_out(text: &str) {
-    let Err(error) = write(&mut std::io::stdout().lock(), text) else { return };
+    let Err(error) = write(&mut std::io::stdout().lock(), &masked(text)) else { return };
     // A full disk is told, once: the reader of the data would miss it.
     static TOLD: AtomicBool = AtomicBool::new(false);
     if error.kind() != ErrorKind::BrokenPipe && !TOLD.swap(true, Ordering::Relaxed) {
@@ -48,10 +64,10 @@ pub(super) fn write_out(text: &str) {
     }
 }
 
-/// Writes `text` to standard error as it is.
+/// Writes `text` to standard error, without secrets.
 pub(super) fn write_note(text: &str) {
     // There is no other place to say that nobody reads this one.
-    let _ = write(&mut std::io::stderr().lock(), text);
+    let _ = write(&mut std::io::stderr().lock(), &masked(text));
 }
 
 /// Drops all that is written from now on.

@@ -167,12 +167,15 @@ pub(super) async fn perform(
         }
     };
     let work = async {
+        // No model reads what hooks want it to know.
+        gate.session_starts(&session).await;
         match program {
             Some(program) => execute(stage, &mut session, program, order, &mut settle).await.map(Some),
             None => resume(stage, &mut session, order, &mut settle).await,
         }
     };
     let executed = screen.watch(&mut events, work).await;
+    screen.watch(&mut events, gate.session_ends(&session, "exit")).await;
     stop.abort();
     let emitter = session.emitter();
     match &executed {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fimble_openapi::{Credential, Filter, Secret, Source};
-use fimble_toolkit::Toolkit;
+use fimble_toolkit::{Toolkit, named_value};
 use futures_util::future::join_all;
 
 use crate::config::{A2a, Config, OpenApi};
@@ -20,11 +20,11 @@ pub(super) async fn load(config: &Config) -> Vec<Arc<dyn Toolkit>> {
     documents.into_iter().chain(agents).flatten().collect()
 }
 
-/// The environment variables that the configured services take secrets from.
+/// The secrets of the configured services.
 pub(super) fn secrets(config: &Config) -> impl Iterator<Item = String> {
     let documents = config.toolkits.openapi.iter().flat_map(OpenApi::secrets);
     let agents = config.toolkits.a2a.iter().flat_map(A2a::secrets);
-    documents.chain(agents).filter_map(|name| std::env::var(name).ok())
+    documents.chain(agents).filter_map(|name| named_value(name))
 }
 
 async fn document(written: &OpenApi) -> Option<Arc<dyn Toolkit>> {
@@ -90,12 +90,12 @@ async fn agent(written: &A2a) -> Option<Arc<dyn Toolkit>> {
     }
 }
 
-/// The value of an environment variable. `None` is told: without its secret a service is of no use.
+/// The value of a secret or an environment variable. `None` is told: without its secret a service is of no use.
 fn value(name: &str, service: &str) -> Option<String> {
-    let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let value = named_value(name).filter(|value| !value.trim().is_empty());
     if value.is_none() {
         note!(
-            "warning: {service} is left out: the environment variable `{name}` is not set\n\nhint: set it, or remove it from the configuration"
+            "warning: {service} is left out: there is no secret and no environment variable `{name}`\n\nhint: `fimble secrets set {name}` keeps it, or set the variable"
         );
     }
     value

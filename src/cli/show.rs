@@ -221,6 +221,7 @@ impl Screen {
             Custom::Question { text, choices, .. } => {
                 self.line(Color::Green.bold(), &format!("? {}", person::question_text(text, choices)));
             }
+            Custom::Hook { message, .. } => self.line(Color::Yellow.normal(), &format!("hook: {message}")),
             Custom::Isolation { warning: Some(warning), .. } => {
                 self.line(Color::Yellow.normal(), &format!("warning: {warning}"));
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use jiff::Timestamp;
 
+use super::output::hidden;
 use super::show::clip;
 use super::{Failure, open};
 use crate::config::{Config, StorePlace};
@@ -179,6 +180,12 @@ async fn chosen(store: &dyn Upkeep, ids: Vec<String>, all_users: bool) -> Result
     Ok(ids)
 }
 
+/// `text` without secrets, if there are any in it.
+fn hide(text: &str) -> Option<String> {
+    let secrets = hidden();
+    secrets.finds(text).then(|| secrets.mask(text))
+}
+
 fn is_own(session: &SessionRecord) -> bool {
     session.tenant == open::TENANT && session.user == open::user()
 }
@@ -193,7 +200,7 @@ async fn export(store: &dyn Upkeep, ids: &[String], to: &Path) -> Result<Option<
             return Err(Failure::usage("sessions are not written to a terminal").with_hint(hint));
         }
         let mut output = BufWriter::new(std::io::stdout());
-        return match transfer::export(store, ids, &mut output, limits).await {
+        return match transfer::export_without(store, ids, &mut output, limits, &hide).await {
             Err(TransferError::File(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
             exported => Ok(Some(exported?)),
         };
@@ -233,11 +240,11 @@ async fn write(
     let mut file = BufWriter::new(file);
     let sessions = if compressed {
         let mut encoder = zstd::Encoder::new(&mut file, LEVEL)?;
-        let sessions = transfer::export(store, ids, &mut encoder, limits).await?;
+        let sessions = transfer::export_without(store, ids, &mut encoder, limits, &hide).await?;
         encoder.finish()?;
         sessions
     } else {
-        transfer::export(store, ids, &mut file, limits).await?
+        transfer::export_without(store, ids, &mut file, limits, &hide).await?
     };
     file.flush()?;
     file.get_ref().sync_all()?;

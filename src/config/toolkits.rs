@@ -70,7 +70,7 @@ impl Toolkits {
     /// The values of the secrets that `http_toolkit` sends, by name, as far as their environment variables are set.
     pub fn http_secrets(&self) -> BTreeMap<String, String> {
         let variables = self.http.iter().flat_map(fimble_http::Config::variables);
-        variables.filter_map(|(name, variable)| Some((name, std::env::var(variable).ok()?))).collect()
+        variables.filter_map(|(name, variable)| Some((name, fimble_toolkit::named_value(&variable)?))).collect()
     }
 
     /// What of these settings no output may show.

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Attendant, Decision, Gate, answer};
+use super::hooks::Subject;
+use super::{Attendant, Decision, Gate, answer, system};
 use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
 
@@ -27,9 +28,15 @@ impl Gate {
         attendant: &dyn Attendant,
     ) -> Result<Value, ToolError> {
         let (found, declared) = self.registry.find(toolkit, operation)?;
-        let arguments = bind_call(&format!("{toolkit}.{operation}"), &declared, Vec::new(), keyword)?;
+        let called = format!("{toolkit}.{operation}");
+        let mut arguments = bind_call(&called, &declared, Vec::new(), keyword)?;
+        let key = uuid::Uuid::now_v7().simple().to_string();
+        // Nobody follows: what hooks say to the user goes to the log.
+        let tell = |kind| tracing::warn!("{kind:?}");
+        let subject = Subject { called: &called, operation: &declared, key: &key, context: &context, tell: &tell };
+        let hooked = self.hooks.before_call(&subject, &mut arguments).await?;
         let record = CallRecord {
-            key: uuid::Uuid::now_v7().simple().to_string(),
+            key: key.clone(),
             number: 1,
             site: Site::default(),
             ordinal: 0,
@@ -43,7 +50,7 @@ impl Gate {
             readings: Readings::default(),
         };
         let (decision, mut refusal) = self.judge(&record);
-        let allowed = match decision {
+        let allowed = match hooked.over(decision) {
             Decision::Allow => true,
             Decision::Deny => false,
             Decision::Ask => {
@@ -59,7 +66,9 @@ impl Gate {
         if !allowed {
             return Err(ToolError::new(ErrorKind::Denied, refusal));
         }
-        self.run(found.as_ref(), &declared, &record, record.arguments.clone(), &context).await
+        let result = self.run(found.as_ref(), &declared, &record, record.arguments.clone(), &context).await;
+        self.hooks.after_call(&subject, &record, &result).await;
+        result
     }
 
     /// What policy says of a call, and the sentence of its refusal.
@@ -73,7 +82,7 @@ impl Gate {
         (decision, refusal)
     }
 
-    /// Runs the toolkit within the call's deadline, bounds the result and masks it.
+    /// Waits for the call's turn, runs the toolkit within its deadline, bounds the result and masks it.
     pub(super) async fn run(
         &self,
         toolkit: &dyn Toolkit,
@@ -82,6 +91,15 @@ impl Gate {
         arguments: Map<String, Value>,
         context: &SessionContext,
     ) -> Result<Value, ToolError> {
+        // The system toolkit acts on the session alone.
+        let _turn = match record.toolkit == system::NAME {
+            true => Default::default(),
+            false => {
+                let called = format!("{}.{}", record.toolkit, record.operation);
+                let places = self.limits.pass(&called, context).await?;
+                (places, self.locks.take(&called, &arguments).await?)
+            }
+        };
         let cancellation = CancellationToken::new();
         // Whichever way this future ends, dropped or done, a task that the toolkit handed the token to learns of it.
         let _guard: DropGuard = cancellation.clone().drop_guard();

@@ -22,6 +22,7 @@ struct State {
     suspension: Option<Suspension>,
     failures: Vec<ToolError>,
     questions: u32,
+    contexts: Vec<String>,
 }
 
 impl Effects {
@@ -58,6 +59,17 @@ impl Effects {
     /// The errors of calls that failed, in order.
     pub fn failures(&self) -> Vec<ToolError> {
         self.read(|state| state.failures.clone())
+    }
+
+    /// What hooks want the model to know, in order.
+    pub fn contexts(&self) -> Vec<String> {
+        self.read(|state| state.contexts.clone())
+    }
+
+    pub(super) fn add_contexts(&self, contexts: Vec<String>) {
+        if !contexts.is_empty() {
+            self.write(|state| state.contexts.extend(contexts));
+        }
     }
 
     /// Adds a reply and returns its number within the round, from 1.

@@ -58,6 +58,8 @@ pub struct Executed {
     pub waiting: Option<String>,
     /// The sentence of a refused call.
     pub refused: Option<String>,
+    /// What hooks want the model to know of the round's calls.
+    pub contexts: Vec<String>,
     /// One line a call: what was called and whether it failed.
     pub calls: Vec<String>,
     /// The names that were written.
@@ -113,8 +115,8 @@ pub async fn execute(
     round.usage.prompt_tokens = order.prompt_tokens;
     round.usage.completion_tokens = order.completion_tokens;
     session.emitter().emit(EventKind::Custom(Custom::Program {
-        prefix: prefix.clone(),
-        hole: hole.clone(),
+        prefix: stage.gate.secrets().mask(prefix),
+        hole: stage.gate.secrets().mask(hole),
         suffix: suffix.clone(),
         repairs: program.repairs.clone(),
     }));

@@ -1,13 +1,31 @@
-//! The one door for every effect. A program's call comes in as a [`HostCall`]; it is bound, judged, journaled, run
-//! within its deadline, masked, journaled again and answered.
+//! The one door for every effect. A program's call comes in as a [`HostCall`] and goes through, in this order:
+//!
+//! 1. it is found in the registry, its arguments are bound by the signature, and bounded (`round.rs`);
+//! 2. if the journal of an earlier run of the program has its answer, that is the answer (`replay.rs`);
+//! 3. hooks: `PreToolUse` may refuse it, ask for it, or replace its arguments (`hooks/`);
+//! 4. policy allows, asks or denies, never less strictly for a hook than a denial (`policy.rs`, `patience.rs`); while a
+//!    person is asked it is in the journal as waiting;
+//! 5. it is journaled as requested: from here on it may have acted;
+//! 6. it waits its turn: limits of rate and number (`limits.rs`), then the resources that it changes (`locks.rs`);
+//! 7. the toolkit is called, within the deadline (`call.rs`, the only place);
+//! 8. the result is bounded, masked (`secrets/`), and journaled as done or failed;
+//! 9. hooks: `PostToolUse` may tell the model something, or end the round; then the program gets the answer.
+//!
+//! The system toolkit acts on the session alone: hooks, policy and turns are not for it. A call by hand takes the same way
+//! without the journal.
 //!
 //! The gate does not know the model, the prompt or the terminal: what needs a person goes to an [`Attendant`].
 
 mod answer;
 mod call;
+mod command;
 mod effects;
 mod execute;
+mod glob;
+mod hooks;
+mod limits;
 mod live;
+mod locks;
 mod patience;
 mod performance;
 mod policy;
@@ -16,6 +34,7 @@ mod round;
 mod secrets;
 mod system;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +43,16 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{AnswerError, Waiting, answer, waiting, withdraw};
+pub use command::{CommandError, CommandLimits, Said, ask};
 pub use effects::Effects;
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
+pub use hooks::{Hook, HookConfig, HookEvent};
+pub use limits::{CallLimit, Per};
 pub use live::{Live, RoundView, Wait, WaitKind};
+pub use locks::ResourceLock;
 pub use policy::{Decision, Policy};
 pub use round::RoundGate;
-pub use secrets::Secrets;
+pub use secrets::{MaskedStream, SHORTEST as SHORTEST_SECRET, Secrets};
 pub use system::NAME as SYSTEM_TOOLKIT;
 
 use crate::registry::Registry;
@@ -43,6 +66,17 @@ use crate::interpreter::HostCall;
 pub struct Config {
     /// What happens to a call by its risk.
     pub policy: Policy,
+    /// Programs that are told what happens and may say something about it. Default none.
+    pub hooks: HookConfig,
+    /// How many calls may be made. Default no limit.
+    pub limits: Vec<CallLimit>,
+    /// What one call at a time may change. Default: a service of systemd, and nginx.
+    pub locks: Vec<ResourceLock>,
+    /// Seconds that a call waits for its turn, once for the limits and once for what it changes. Default 20.
+    pub turn_s: f64,
+    /// Where processes of one user meet that change the same. Default none: only the sessions of one process; the command line
+    /// sets `$XDG_DATA_HOME/fimble/resources`.
+    pub lock_folder: Option<PathBuf>,
     /// Seconds one call may take where its operation names no time. Default 30.
     pub call_timeout_s: f64,
     /// KiB of one call's arguments. Default 1,024.
@@ -64,6 +98,11 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            hooks: HookConfig::default(),
+            limits: Vec::new(),
+            locks: ResourceLock::shipped(),
+            turn_s: 20.0,
+            lock_folder: None,
             call_timeout_s: 30.0,
             arguments_kib: 1_024,
             result_kib: 4_096,
@@ -78,6 +117,10 @@ impl Default for Config {
 impl Config {
     fn call_timeout(&self) -> Duration {
         Duration::try_from_secs_f64(self.call_timeout_s).unwrap_or(Duration::from_secs(30))
+    }
+
+    fn turn(&self) -> Duration {
+        Duration::try_from_secs_f64(self.turn_s).unwrap_or(Duration::from_secs(20))
     }
 
     fn grace(&self) -> Duration {
@@ -142,12 +185,18 @@ pub struct Gate {
     config: Config,
     secrets: Secrets,
     live: Arc<Live>,
+    hooks: hooks::Hooks,
+    limits: limits::Limits,
+    locks: locks::Locks,
 }
 
 impl Gate {
     /// A gate before `registry`.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
-        Self { registry, config, secrets, live: Arc::default() }
+        let hooks = hooks::Hooks::new(config.hooks.clone(), secrets.clone());
+        let limits = limits::Limits::new(config.limits.clone(), config.turn());
+        let locks = locks::Locks::new(config.locks.clone(), config.turn(), config.lock_folder.clone());
+        Self { registry, config, secrets, live: Arc::default(), hooks, limits, locks }
     }
 
     /// The rounds that run now.
@@ -157,7 +206,7 @@ impl Gate {
 
     /// All toolkits a program may call: the system toolkit first, then the registry's.
     pub fn declarations(&self) -> Vec<Declaration> {
-        let mut declarations = vec![system::declaration()];
+        let mut declarations = vec![system::declaration().clone()];
         declarations.extend(self.registry.declarations());
         declarations
     }

@@ -1,6 +1,6 @@
 //! One round on its way from its program to its stored end, through as many runs of the program as that takes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fimble_toolkit::{Answers, Person, SessionContext};
@@ -12,7 +12,7 @@ use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_c
 use super::patience::{End, Patience, Suspension};
 use super::replay::{Replay, Teller};
 use super::system::System;
-use super::{Gate, RoundGate};
+use super::{Gate, MaskedStream, RoundGate};
 use crate::crash;
 use crate::event::{Custom, Event, EventKind};
 use crate::interpreter::{self, Ending, Finished, Repeat, Run};
@@ -23,6 +23,9 @@ use crate::store::StoreError;
 
 /// Characters of a call's arguments in [`Executed::calls`].
 const LINE_CHARACTERS: usize = 100;
+
+/// Why a variable is not kept.
+const HOLDS_A_SECRET: &str = "it holds the value of a secret, and those are kept nowhere";
 
 /// One round on its way to its end.
 pub(super) struct Performance<'a, 'b> {
@@ -132,6 +135,7 @@ impl Performance<'_, '_> {
             effects,
             replay,
             acting: watch::Sender::new(0),
+            prints: Mutex::new(MaskedStream::new(gate.secrets.clone())),
         });
         let run = Run {
             source: round.hole.clone(),
@@ -224,6 +228,8 @@ impl Performance<'_, '_> {
     /// Stores the round's end with all that it left.
     async fn end(&mut self, mut round: Round, played: Played) -> Result<Executed, ExecuteError> {
         let gate = self.stage.gate;
+        // Not before: a round that runs again would show the rest after the beginning.
+        played.host.end_prints();
         let emitter = self.session.emitter();
         end_cut_off_calls(self.session, &round, &emitter).await?;
         let finished = &played.finished;
@@ -258,15 +264,20 @@ impl Performance<'_, '_> {
         let mut removed = finished.removed.clone();
         let was_there = |name: &&String| session.variables().contains_key(*name);
         removed.extend(finished.not_carried.iter().map(|(name, _)| name).filter(was_there).cloned());
-        let written = finished.written.iter().cloned().map(|mut captured| {
+        // What is stored is shown and exported, and a masked value would no longer be the program's.
+        let (secret, shown): (Vec<_>, Vec<_>) =
+            finished.written.iter().cloned().partition(|captured| gate.secrets().finds(&captured.content));
+        let written = shown.into_iter().map(|mut captured| {
             captured.preview = gate.secrets().mask(&captured.preview);
             written_variable(captured, round.number)
         });
-        let (written, too_large) = session.fit(written.collect(), &removed);
+        let (written, mut too_large) = session.fit(written.collect(), &removed);
+        too_large.extend(secret.into_iter().map(|captured| (captured.name, HOLDS_A_SECRET.to_owned())));
         removed.extend(too_large.iter().map(|(name, _)| name).filter(was_there).cloned());
         removed.sort();
         removed.dedup();
-        let not_carried = finished.not_carried.iter().cloned().chain(too_large).collect();
+        let not_carried = finished.not_carried.iter().map(|(name, reason)| (name.clone(), gate.secrets().mask(reason)));
+        let not_carried = not_carried.chain(too_large).collect();
         (written, removed, not_carried)
     }
 
@@ -298,6 +309,7 @@ impl Performance<'_, '_> {
             finished: effects.finished(),
             waiting: None,
             refused: effects.refused(),
+            contexts: effects.contexts(),
             calls: calls.iter().map(|call| call_line(gate, call)).collect(),
             written: round.written.clone(),
             not_carried,
@@ -333,7 +345,7 @@ fn outcome(gate: &Gate, finished: &Finished, was_killed: bool) -> Outcome {
         }
         Ending::Limit { limit, message } => Outcome::Stopped { limit: (*limit).to_owned(), message: message.clone() },
         Ending::Crashed { message } | Ending::Lost { message } => {
-            Outcome::Stopped { limit: "crash".to_owned(), message: message.clone() }
+            Outcome::Stopped { limit: "crash".to_owned(), message: gate.secrets().mask(message) }
         }
         Ending::Cancelled if was_killed => Outcome::Stopped {
             limit: "killed".to_owned(),

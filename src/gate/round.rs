@@ -1,6 +1,6 @@
 //! The gate of one round: the [`Host`] that answers a program's calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, Doubt};
 use super::call::json_text;
 use super::effects::Effects;
+use super::hooks::{Hooked, Subject};
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::replay::{Replay, Teller};
 use super::system::{self, System};
-use super::{Decision, Gate};
+use super::{Decision, Gate, MaskedStream};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
@@ -39,6 +40,8 @@ pub struct RoundGate {
     pub(super) replay: Replay,
     /// How many toolkits act now.
     pub(super) acting: watch::Sender<usize>,
+    /// What the program prints, on its way to the events.
+    pub(super) prints: Mutex<MaskedStream>,
 }
 
 /// Where a call's way through the gate begins.
@@ -63,6 +66,18 @@ impl RoundGate {
     /// Cancelled once the round waits for what may take long.
     pub(super) fn suspending(&self) -> &CancellationToken {
         self.patience.suspending()
+    }
+
+    /// Shows what was held back of the prints because it might have been the beginning of a secret.
+    pub(super) fn end_prints(&self) {
+        let shown = self.prints.lock().unwrap_or_else(PoisonError::into_inner).finish();
+        self.tell_print(shown);
+    }
+
+    fn tell_print(&self, text: String) {
+        if !text.is_empty() {
+            self.teller.emit(EventKind::Custom(Custom::Print { text }));
+        }
     }
 
     /// Returns once no toolkit acts any more.
@@ -108,10 +123,17 @@ impl RoundGate {
                 return Err(ToolError::new(ErrorKind::Denied, sentence));
             }
         };
+        let mut arguments = arguments;
         let mut record = match start {
             Start::Again(record) if record.done_at.is_some() => return self.answered(record).await,
-            Start::Again(record) => self.go_on(record, &operation).await?,
-            Start::New(record) => self.admit(record, false).await?,
+            Start::Again(record) => {
+                let (record, hooked) = self.hooked(record, true, &operation, &mut arguments).await?;
+                self.go_on(record, &operation, &hooked).await?
+            }
+            Start::New(record) => {
+                let (record, hooked) = self.hooked(record, false, &operation, &mut arguments).await?;
+                self.admit(record, false, &hooked).await?
+            }
         };
         self.tell_request(&record);
         let begun = Instant::now();
@@ -128,7 +150,57 @@ impl RoundGate {
         crash::point("call done");
         drop(acting);
         self.tell_result(&record, begun);
+        if !is_own {
+            let tell = |kind| self.teller.emit(kind);
+            let subject = self.subject(&record, &called, &operation, &tell);
+            let hooked = self.gate.hooks.after_call(&subject, &record, &result).await;
+            self.effects.add_contexts(hooked.contexts);
+            hooked.stop.into_iter().for_each(|sentence| self.effects.refuse(sentence));
+        }
         result
+    }
+
+    /// Asks the hooks about a call, which may replace its arguments. A call that a person was asked about, or that may have
+    /// acted, is the one that it was.
+    async fn hooked(
+        &self,
+        mut record: CallRecord,
+        is_journaled: bool,
+        operation: &Operation,
+        arguments: &mut Map<String, Value>,
+    ) -> Result<(CallRecord, Hooked), ToolError> {
+        if record.toolkit == system::NAME {
+            return Ok((record, Hooked::default()));
+        }
+        let called = format!("{}.{}", record.toolkit, record.operation);
+        let tell = |kind| self.teller.emit(kind);
+        let asked = self.gate.hooks.before_call(&self.subject(&record, &called, operation, &tell), arguments).await;
+        let hooked = match asked {
+            Ok(hooked) => hooked,
+            Err(error) => {
+                return self.fail(&mut record, is_journaled, error).await.map(|record| (record, Hooked::default()));
+            }
+        };
+        let shown = self.masked(arguments);
+        if is_journaled && shown != record.arguments {
+            let sentence =
+                format!("{called} was not called: a hook gives it other arguments than before it was cut off");
+            let error = ToolError::new(ErrorKind::Denied, sentence);
+            return self.fail(&mut record, true, error).await.map(|record| (record, hooked));
+        }
+        record.arguments = shown;
+        self.effects.add_contexts(hooked.contexts.clone());
+        Ok((record, hooked))
+    }
+
+    fn subject<'a>(
+        &'a self,
+        record: &'a CallRecord,
+        called: &'a str,
+        operation: &'a Operation,
+        tell: &'a (dyn Fn(EventKind) + Sync),
+    ) -> Subject<'a> {
+        Subject { called, operation, key: &record.key, context: &self.context, tell }
     }
 
     /// A call that was answered before.
@@ -153,9 +225,9 @@ impl RoundGate {
     }
 
     /// A call that was made before and not answered: it may go on if nothing is done twice.
-    async fn go_on(&self, record: CallRecord, operation: &Operation) -> Result<CallRecord, ToolError> {
+    async fn go_on(&self, record: CallRecord, operation: &Operation, hooked: &Hooked) -> Result<CallRecord, ToolError> {
         match record.status {
-            CallStatus::Waiting => self.admit(record, true).await,
+            CallStatus::Waiting => self.admit(record, true, hooked).await,
             CallStatus::Requested if !operation.idempotent => self.resolve(record).await,
             CallStatus::Approved => self.request(record, true).await,
             _ => Ok(record),
@@ -181,12 +253,18 @@ impl RoundGate {
     }
 
     /// Lets a call pass that policy or the person allows, and journals it.
-    async fn admit(&self, mut record: CallRecord, is_journaled: bool) -> Result<CallRecord, ToolError> {
+    async fn admit(
+        &self,
+        mut record: CallRecord,
+        is_journaled: bool,
+        hooked: &Hooked,
+    ) -> Result<CallRecord, ToolError> {
         // The system toolkit acts on the session alone; policy is about the world.
         if record.toolkit == system::NAME {
             return self.request(record, is_journaled).await;
         }
-        let refusal = match self.gate.judge(&record) {
+        let (policy, refusal) = self.gate.judge(&record);
+        let refusal = match (hooked.over(policy), refusal) {
             (Decision::Allow, _) => return self.request(record, is_journaled).await,
             (Decision::Deny, refusal) => refusal,
             (Decision::Ask, refusal) => {
@@ -265,10 +343,10 @@ impl RoundGate {
         if toolkit != system::NAME {
             return self.gate.registry.find(toolkit, operation);
         }
-        let declaration = self.system.declaration();
+        let declaration = system::declaration();
         match declaration.operation(operation) {
             Some(found) => Ok((Arc::clone(&self.system) as Arc<dyn Toolkit>, found.clone())),
-            None => Err(unknown_operation(&declaration, operation)),
+            None => Err(unknown_operation(declaration, operation)),
         }
     }
 
@@ -321,7 +399,8 @@ impl Host for RoundGate {
     }
 
     fn print(&self, text: &str) {
-        self.teller.emit(EventKind::Custom(Custom::Print { text: self.gate.secrets.mask(text) }));
+        let shown = self.prints.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.tell_print(shown);
     }
 
     fn statement(&self, number: u32, of: u32) {

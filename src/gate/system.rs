@@ -3,7 +3,7 @@
 //! It acts on nothing outside the process; what it changes leaves as [`Effects`] and events.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -38,8 +38,12 @@ pub(super) struct System {
     pub(super) begun: Mutex<BTreeMap<String, Timestamp>>,
 }
 
-/// The declaration, which is the same in every round.
-pub(super) fn declaration() -> Declaration {
+/// The declaration, which is the same in every round. Its schemas are made once.
+pub(super) fn declaration() -> &'static Declaration {
+    &DECLARATION
+}
+
+static DECLARATION: LazyLock<Declaration> = LazyLock::new(|| {
     System {
         effects: Arc::default(),
         teller: Teller::detached(),
@@ -51,7 +55,7 @@ pub(super) fn declaration() -> Declaration {
         begun: Mutex::default(),
     }
     .declaration()
-}
+});
 
 /// The current time.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -14,6 +14,7 @@ use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::packing::content_hash;
 use super::upkeep::{self, Upkeep, Version, Whole};
@@ -139,36 +140,60 @@ struct Header {
     version: u32,
 }
 
-/// Writes sessions out, families together, and answers how many.
+/// What of a text may be written out; `None` if all of it may.
+pub type Hide<'hide> = &'hide (dyn Fn(&str) -> Option<String> + Sync);
+
+/// [`export_without`] with nothing to hide.
 ///
 /// # Errors
-/// `UnknownSession` for an id that is not there; then the lines end without the last one.
+/// As of [`export_without`].
 pub async fn export(
     store: &dyn Upkeep,
     ids: &[String],
     to: &mut (dyn Write + Send),
     limits: Limits,
 ) -> Result<u64, TransferError> {
+    export_without(store, ids, to, limits, &|_| None).await
+}
+
+/// Writes sessions out, families together, and answers how many. Texts are written as `hide` leaves them. A variable whose
+/// content it would change is written as one that was removed: half a value is none.
+///
+/// # Errors
+/// `UnknownSession` for an id that is not there; then the lines end without the last one.
+pub async fn export_without(
+    store: &dyn Upkeep,
+    ids: &[String],
+    to: &mut (dyn Write + Send),
+    limits: Limits,
+    hide: Hide<'_>,
+) -> Result<u64, TransferError> {
     let ids: BTreeSet<(&str, &str)> = ids.iter().map(|id| (family::root(id), id.as_str())).collect();
-    let mut lines = Lines { to, limits, written: 0 };
+    let mut lines = Lines { to, limits, hide, written: 0 };
     lines.write(&Line::Fimble { version: VERSION })?;
-    let (mut root, mut known) = ("", BTreeSet::new());
+    // Whether each content of the family may be written out.
+    let (mut root, mut known) = ("", BTreeMap::new());
     for (family, id) in &ids {
         if *family != root {
-            (root, known) = (family, BTreeSet::new());
+            (root, known) = (family, BTreeMap::new());
         }
         let whole = upkeep::read(store, id).await?.ok_or_else(|| StoreError::UnknownSession((*id).to_owned()))?;
         let begun = lines.written;
         lines.write_session(&whole)?;
         for variable in whole.versions.iter().filter_map(|version| version.variable.as_ref()) {
-            if known.insert(variable.hash.clone()) {
+            if !known.contains_key(&variable.hash) {
                 let gone = || StoreError::Stale(whole.session.id.clone());
                 let text = store.content(id, &variable.hash).await?.ok_or_else(gone)?;
-                lines.write(&Line::Content { hash: Cow::Borrowed(&variable.hash), text: text.into() })?;
+                let is_open = hide(&text).is_none();
+                known.insert(variable.hash.clone(), is_open);
+                if is_open {
+                    lines.write(&Line::Content { hash: Cow::Borrowed(&variable.hash), text: text.into() })?;
+                }
             }
         }
         for Version { name, round, variable } in &whole.versions {
-            let variable = variable.as_ref().map(Cow::Borrowed);
+            let is_open = |variable: &&Variable| known.get(&variable.hash) == Some(&true);
+            let variable = variable.as_ref().filter(is_open).map(Cow::Borrowed);
             lines.write(&Line::Version { round: *round, name: name.into(), variable })?;
         }
         lines.write(&Line::EndOfSession { id: Cow::Borrowed(id), lines: lines.written - begun })?;
@@ -182,6 +207,7 @@ pub async fn export(
 struct Lines<'file> {
     to: &'file mut (dyn Write + Send),
     limits: Limits,
+    hide: Hide<'file>,
     written: u64,
 }
 
@@ -205,8 +231,26 @@ impl Lines<'_> {
         Ok(())
     }
 
+    /// The line with its texts as they may be written out. It must be a line all the same.
+    fn hidden(&self, line: &Line<'_>) -> Result<String, TransferError> {
+        let mut value = serde_json::to_value(line).map_err(std::io::Error::from)?;
+        hide_in(&mut value, self.hide);
+        let text = value.to_string();
+        match serde_json::from_str::<Line<'_>>(&text) {
+            Ok(_) => Ok(text),
+            Err(_) => {
+                Err(StoreError::Failed("something that must be hidden stands in a name or a number".to_owned()).into())
+            }
+        }
+    }
+
     fn write(&mut self, line: &Line<'_>) -> Result<(), TransferError> {
-        let mut text = serde_json::to_vec(line).map_err(std::io::Error::from)?;
+        let mut text = serde_json::to_string(line).map_err(std::io::Error::from)?;
+        // What may be written out of a content was asked of the content itself.
+        if !matches!(line, Line::Content { .. }) && (self.hide)(&text).is_some() {
+            text = self.hidden(line)?;
+        }
+        let mut text = text.into_bytes();
         if text.len() > self.limits.line {
             let message = format!("a line of {} bytes is over the limit: {}", text.len(), self.limits.line);
             return Err(StoreError::Failed(message).into());
@@ -215,6 +259,20 @@ impl Lines<'_> {
         self.to.write_all(&text)?;
         self.written += 1;
         Ok(())
+    }
+}
+
+/// Changes the texts within `value` as `hide` says. How deep it goes is bounded by what stores take.
+fn hide_in(value: &mut Value, hide: Hide<'_>) {
+    match value {
+        Value::String(text) => {
+            if let Some(open) = hide(text) {
+                *text = open;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, hide)),
+        Value::Object(fields) => fields.values_mut().for_each(|item| hide_in(item, hide)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -147,6 +147,7 @@ pub fn event_kinds() -> Vec<EventKind> {
         Custom::Program { prefix: text(), hole: text(), suffix: text(), repairs: vec![text()] },
         Custom::Refused { hole: text(), message: text() },
         Custom::Print { text: text() },
+        Custom::Hook { event: "PreToolUse".into(), hook: text(), message: text() },
         Custom::Statement { number: 1, of: 2 },
         Custom::RoundEnded {
             outcome: "raised".into(),

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit, is_python_name};
+use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit, is_python_name, named_value};
 use serde_json::Value;
 
 pub use operation::{DEFAULT_OUTPUT_KIB, MOST_OUTPUT_KIB, MOST_TIMEOUT_S};
@@ -40,8 +40,8 @@ pub const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
 
 /// The toolkit that one file describes.
 ///
-/// At the top: `name`, `description`, `environment` (names of variables that the commands get beside [`ENVIRONMENT`];
-/// default none), and `[[operation]]`s, each with
+/// At the top: `name`, `description`, `environment` (names of variables, or of the host's secrets, that the commands get beside
+/// [`ENVIRONMENT`]; default none), and `[[operation]]`s, each with
 /// - `name`, `description`, and `risk`: `read`, `write` or `destructive`;
 /// - `command`: the argument vector. `{name}` is a parameter's value: an argument or a part of one. A list must be an
 ///   argument alone and becomes one for each item. An argument that mentions an absent value is left out. `\{name}` is
@@ -167,7 +167,8 @@ impl Manifest {
 
     fn variables(&self) -> Vec<(String, OsString)> {
         let names = ENVIRONMENT.into_iter().chain(self.environment.iter().map(String::as_str));
-        names.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?))).collect()
+        let value = |name: &str| std::env::var_os(name).or_else(|| Some(named_value(name)?.into()));
+        names.filter_map(|name| Some((name.to_owned(), value(name)?))).collect()
     }
 }
 

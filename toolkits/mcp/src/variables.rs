@@ -6,12 +6,19 @@ use std::collections::HashMap;
 pub(crate) struct Variables(HashMap<String, String>);
 
 impl Variables {
-    /// Those of this process.
+    /// Those of this process, and the host's secrets.
     pub(crate) fn of_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Self(std::env::vars_os().filter_map(text).collect())
+        let mut variables: HashMap<String, String> = std::env::vars_os().filter_map(text).collect();
+        for (name, value) in fimble_toolkit::offered_values() {
+            let own = variables.entry(name).or_default();
+            if own.is_empty() {
+                *own = value;
+            }
+        }
+        Self(variables)
     }
 
     /// The text with each `${NAME}`, `${env:NAME}` and `${NAME:-default}` replaced. What was put in is not looked at

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fimble_toolkit::{ErrorKind, ToolError};
+use fimble_toolkit::{ErrorKind, ToolError, named_value};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode, Url, redirect};
 use serde::Deserialize;
@@ -49,7 +49,7 @@ impl Client {
         }
         let mut headers = HeaderMap::new();
         if let Some(name) = &config.token_env {
-            let token = std::env::var(name).ok().filter(|token| !token.trim().is_empty());
+            let token = named_value(name).filter(|token| !token.trim().is_empty());
             let mut value = token
                 .and_then(|token| HeaderValue::from_str(&format!("Bearer {}", token.trim())).ok())
                 .ok_or_else(|| {

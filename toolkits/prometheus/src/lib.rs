@@ -38,7 +38,7 @@ pub struct Config {
     /// Empty (the default): there is no server.
     #[serde(skip_serializing)]
     pub url: String,
-    /// The environment variable that holds a bearer token. Default none.
+    /// The environment variable, or the host's secret, that holds a bearer token. Default none.
     pub token_env: Option<String>,
     /// Seconds that one request may take, above 0 and at most 600. Default 30.
     pub timeout_s: f64,
@@ -67,7 +67,7 @@ impl Config {
     /// What of the settings must not be shown: the password and the token.
     pub fn secrets(&self) -> Vec<String> {
         let password = reqwest::Url::parse(&self.url).ok().and_then(|url| url.password().map(str::to_owned));
-        let token = self.token_env.as_ref().and_then(|name| std::env::var(name).ok());
+        let token = self.token_env.as_ref().and_then(|name| fimble_toolkit::named_value(name));
         password.into_iter().chain(token.map(|token| token.trim().to_owned())).collect()
     }
 }

@@ -45,7 +45,7 @@ pub struct Config {
     /// Folders in which, and below which, commands start; relative folders are meant from the first. Empty (the default):
     /// the host's current folder.
     pub roots: Vec<PathBuf>,
-    /// Names of environment variables that commands get beside [`ENVIRONMENT`]. Default none.
+    /// Names of environment variables, or of the host's secrets, that commands get beside [`ENVIRONMENT`]. Default none.
     pub environment: Vec<String>,
     /// Seconds that a command gets if the call says none, above 0 and at most [`MOST_TIMEOUT_S`]. Default 60.
     pub timeout_s: f64,
@@ -121,7 +121,8 @@ impl Shell {
 
     fn variables(&self) -> Vec<(OsString, OsString)> {
         let names = ENVIRONMENT.into_iter().chain(self.config.environment.iter().map(String::as_str));
-        names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
+        let value = |name: &str| std::env::var_os(name).or_else(|| Some(fimble_toolkit::named_value(name)?.into()));
+        names.filter_map(|name| Some((name.into(), value(name)?))).collect()
     }
 }
 
