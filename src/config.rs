@@ -52,7 +52,7 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 25] = [
+const USER_ONLY: [&str; 26] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -66,6 +66,7 @@ const USER_ONLY: [&str; 25] = [
     "interpreter.uid",
     "interpreter.scratch_folder",
     "gate.policy",
+    "gate.analysers",
     "toolkits.roots",
     "toolkits.manifests",
     "toolkits.mcp",

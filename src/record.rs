@@ -113,7 +113,7 @@ pub enum Outcome {
     },
     /// A limit or a crash ended it; nothing was carried.
     Stopped {
-        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `killed`, `diverged`, `abandoned`.
+        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `killed`, `denied`, `diverged`, `abandoned`.
         limit: String,
         /// The sentence for the model.
         message: String,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::show::{Format, Screen};
-use super::{Failure, open, resume, sessions};
+use super::{Failure, open, policy, resume, sessions};
 use crate::agent::Agent;
 use crate::config::{Config, folders};
 use crate::event::Event;
@@ -51,6 +51,8 @@ pub(super) struct Chat {
     /// The model's name at the endpoint.
     #[arg(short, long, value_name = "NAME")]
     model: Option<String>,
+    #[command(flatten)]
+    policy: policy::Choice,
     /// Approve what policy would ask for.
     #[arg(short, long)]
     yes: bool,
@@ -63,6 +65,7 @@ impl Chat {
     }
 
     pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
+        self.policy.apply(&mut config);
         if self.yes {
             config.gate.policy = config.gate.policy.approving();
         }

@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, oneshot};
 
 use super::output::clean;
 use super::show::clip;
-use crate::gate::{Approval, Attendant};
+use crate::gate::{ALWAYS, Approval, Attendant, Consent};
 
 /// Characters of a call's arguments that an approval shows.
 const APPROVAL_CHARACTERS: usize = 500;
@@ -78,9 +78,18 @@ impl Person {
 
 #[async_trait]
 impl Attendant for Person {
-    async fn approve(&self, request: &Approval) -> Option<bool> {
-        let answer = self.ask(approval_text(request), "[y/N] ", true).await?;
-        Some(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+    async fn approve(&self, request: &Approval) -> Option<Consent> {
+        let mut text = approval_text(request);
+        loop {
+            let answer = self.ask(text, "[y/N/always/?] ", true).await?;
+            text = match request.read(&answer) {
+                Ok(consent) => return Some(consent),
+                Err(_) if answer == "?" => format!("yes, no, {ALWAYS}"),
+                // Something longer was meant; everything else is a no.
+                Err(reason) if answer.to_lowercase().starts_with("always") => reason,
+                Err(_) => return Some(Consent::No),
+            };
+        }
     }
 
     async fn answer(&self, question: &str, choices: &[String]) -> Option<String> {
@@ -101,8 +110,9 @@ fn approval_text(request: &Approval) -> String {
     let arguments = clean(&request.arguments);
     let hidden = arguments.chars().count().saturating_sub(APPROVAL_CHARACTERS);
     let hidden = if hidden == 0 { String::new() } else { format!("\n({hidden} more characters are not shown)") };
+    let reason = request.reason.as_ref().map_or(String::new(), |reason| format!("\n{}", clean(reason)));
     format!(
-        "May this {} operation be called? {}({}){hidden}",
+        "May this {} operation be called? {}({}){hidden}{reason}",
         request.risk,
         request.operation,
         clip(&arguments, APPROVAL_CHARACTERS)
@@ -146,7 +156,14 @@ mod tests {
 
     fn approval(arguments: &str) -> String {
         let operation = "git_toolkit.commit".to_owned();
-        approval_text(&Approval { operation, arguments: arguments.to_owned(), risk: fimble_toolkit::Risk::Write })
+        approval_text(&Approval {
+            operation,
+            arguments: arguments.to_owned(),
+            risk: fimble_toolkit::Risk::Write,
+            reason: None,
+            bound: serde_json::Map::new(),
+            is_grave: false,
+        })
     }
 
     #[test]

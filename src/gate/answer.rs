@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::patience::{NO, YES};
-use super::{Approval, Secrets};
+use super::consent::{ALWAYS, Approval, Caller, Consent};
+use super::{Gate, MemoryError, Secrets};
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
 use crate::store::StoreError;
@@ -52,6 +52,17 @@ pub enum AnswerError {
         /// What makes sense.
         choices: Vec<String>,
     },
+    /// The answer to an approval cannot be read, or cannot be given to this call.
+    #[error("{reason}\n\nthe question is: {question}")]
+    NotAnApproval {
+        /// What is wrong with it.
+        reason: String,
+        /// What was asked.
+        question: String,
+    },
+    /// It cannot be remembered.
+    #[error("what is said `always` to cannot be remembered: {0}")]
+    Memory(#[from] MemoryError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -66,6 +77,8 @@ impl AnswerError {
                 Some("it goes on by itself when the time has come; `fimble sessions resume` waits for it".to_owned())
             }
             AnswerError::NotAnAnswer { choices, .. } => Some(format!("answer {}", choices.join(" or "))),
+            AnswerError::NotAnApproval { .. } => Some(format!("answer yes, no, {ALWAYS}")),
+            AnswerError::Memory(error) => Some(format!("answer `yes` to approve it once; {}", error.hint())),
             AnswerError::Store(error) => error.hint().map(str::to_owned),
         }
     }
@@ -75,7 +88,7 @@ impl AnswerError {
 ///
 /// # Errors
 /// Those of the store.
-pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Waiting>, StoreError> {
+pub async fn waiting(session: &Session, gate: &Gate) -> Result<Option<Waiting>, StoreError> {
     let Some((round, on, key)) = session.open_round().and_then(|round| match &round.outcome {
         Some(Outcome::Suspended { on, call }) => Some((round.number, on.clone(), call.clone())),
         _ => None,
@@ -97,7 +110,7 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
         }
         DOUBT => {
             choices = DOUBTS.map(str::to_owned).into();
-            doubt(&call, secrets)
+            doubt(&call, gate.secrets())
         }
         SLEEP => {
             let seconds = argument("seconds").and_then(Value::as_f64).unwrap_or_default();
@@ -107,8 +120,8 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
             self::until(at)
         }
         _ => {
-            choices = vec![YES.to_owned(), NO.to_owned()];
-            approval(&call, secrets).question()
+            choices = ["yes", "no", ALWAYS].map(str::to_owned).into();
+            approval(session, gate, &call).question()
         }
     };
     Ok(Some(Waiting { round, on, text, choices, until, call }))
@@ -118,8 +131,8 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
 ///
 /// # Errors
 /// Nothing waits for an answer, or this is none.
-pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<(), AnswerError> {
-    let Some(waiting) = waiting(session, secrets).await? else {
+pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), AnswerError> {
+    let Some(waiting) = waiting(session, gate).await? else {
         return Err(AnswerError::NothingWaits(session.record().id.clone()));
     };
     let said = said.trim();
@@ -133,7 +146,7 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
         QUESTION => {
             let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let picked = number.and_then(|index| waiting.choices.get(index)).cloned();
-            let text = secrets.mask(&picked.unwrap_or_else(|| said.to_owned()));
+            let text = gate.secrets().mask(&picked.unwrap_or_else(|| said.to_owned()));
             call.status = CallStatus::Done { result: Value::from(text) };
         }
         DOUBT => match Doubt::of(said).ok_or_else(no_answer)? {
@@ -141,13 +154,20 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
             doubt => call.status = CallStatus::Failed { error: doubt.error(&call) },
         },
         SLEEP => return Err(no_answer()),
-        _ => match said.to_lowercase().as_str() {
-            "y" | YES => call.status = CallStatus::Approved,
-            "n" | NO => {
+        _ => match approval(session, gate, &call).read(said) {
+            Ok(Consent::Once) => call.status = CallStatus::Approved,
+            Ok(Consent::Always(scope)) => {
+                let caller = caller(session);
+                gate.memory().remember(&caller.subject(&call, &call.arguments), scope)?;
+                call.status = CallStatus::Approved;
+            }
+            Ok(Consent::No) => {
                 let refusal = format!("the user did not approve {}; it was not called", name(&call));
                 call.status = CallStatus::Failed { error: ToolError::new(ErrorKind::Denied, refusal) };
             }
-            _ => return Err(no_answer()),
+            Err(reason) => {
+                return Err(AnswerError::NotAnApproval { reason, question: waiting.text.clone() });
+            }
         },
     }
     if !matches!(call.status, CallStatus::Approved) {
@@ -206,10 +226,15 @@ pub(super) fn doubt(record: &CallRecord, secrets: &Secrets) -> String {
     )
 }
 
-/// The question whether a call may be made.
-pub(super) fn approval(record: &CallRecord, secrets: &Secrets) -> Approval {
-    let arguments = secrets.mask(&super::call::json_text(&record.arguments));
-    Approval { operation: name(record), arguments, risk: record.risk }
+/// The question whether a call of the session's last round may be made.
+fn approval(session: &Session, gate: &Gate, record: &CallRecord) -> Approval {
+    let judgement = gate.judge(&caller(session).subject(record, &record.arguments));
+    gate.approval(record, &judgement)
+}
+
+fn caller(session: &Session) -> Caller<'_> {
+    let program = session.open_round().map(|round| round.hole.as_str()).unwrap_or_default();
+    Caller { tenant: &session.record().tenant, user: &session.record().user, program }
 }
 
 /// Until when a program sleeps, in words.
@@ -217,6 +242,6 @@ pub(super) fn until(at: Timestamp) -> String {
     format!("it sleeps until {}", at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S"))
 }
 
-fn name(record: &CallRecord) -> String {
+pub(super) fn name(record: &CallRecord) -> String {
     format!("{}.{}", record.toolkit, record.operation)
 }

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Attendant, Decision, Gate, answer};
+use super::consent::{Caller, Consent};
+use super::{Attendant, Decision, Gate};
 use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
 
@@ -42,35 +43,32 @@ impl Gate {
             done_at: None,
             readings: Readings::default(),
         };
-        let (decision, mut refusal) = self.judge(&record);
-        let allowed = match decision {
-            Decision::Allow => true,
-            Decision::Deny => false,
-            Decision::Ask => {
-                let answer = attendant.approve(&answer::approval(&record, &self.secrets)).await;
-                if answer.is_none() {
-                    refusal = format!(
-                        "{toolkit}.{operation} needs an approval and nobody is there to give it; it was not called"
-                    );
+        let caller = Caller { tenant: &context.tenant, user: &context.user, program: "" };
+        let subject = caller.subject(&record, &record.arguments);
+        let judgement = self.judge(&subject);
+        let refusal = || judgement.refusal(&self.config.policy, &subject);
+        match judgement.decision {
+            Decision::Allow => {}
+            Decision::Deny => return Err(refusal()),
+            Decision::Ask => match attendant.approve(&self.approval(&record, &judgement)).await {
+                Some(Consent::Once) => {}
+                Some(Consent::Always(scope)) => {
+                    if let Err(error) = self.memory.remember(&subject, scope) {
+                        tracing::warn!("this is not remembered: {error}");
+                    }
                 }
-                answer == Some(true)
-            }
-        };
-        if !allowed {
-            return Err(ToolError::new(ErrorKind::Denied, refusal));
+                Some(Consent::No) => return Err(refusal()),
+                None => {
+                    return Err(ToolError::new(
+                        ErrorKind::Denied,
+                        format!(
+                            "{toolkit}.{operation} needs an approval and nobody is there to give it; it was not called"
+                        ),
+                    ));
+                }
+            },
         }
         self.run(found.as_ref(), &declared, &record, record.arguments.clone(), &context).await
-    }
-
-    /// What policy says of a call, and the sentence of its refusal.
-    pub(super) fn judge(&self, record: &CallRecord) -> (Decision, String) {
-        let name = format!("{}.{}", record.toolkit, record.operation);
-        let decision = self.config.policy.decide(record.risk);
-        let refusal = match decision {
-            Decision::Deny => format!("policy denies {} operations, so {name} was not called", record.risk),
-            Decision::Ask | Decision::Allow => format!("the user did not approve {name}; it was not called"),
-        };
-        (decision, refusal)
     }
 
     /// Runs the toolkit within the call's deadline, bounds the result and masks it.

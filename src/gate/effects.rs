@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use fimble_toolkit::ToolError;
+use tokio_util::sync::CancellationToken;
 
 use super::patience::Suspension;
 
@@ -10,6 +11,8 @@ use super::patience::Suspension;
 #[derive(Debug, Default)]
 pub struct Effects {
     state: Mutex<State>,
+    /// Cancelled once a call was refused.
+    denied: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +46,11 @@ impl Effects {
     /// The sentence of a call that policy or the user refused.
     pub fn refused(&self) -> Option<String> {
         self.read(|state| state.refused.clone())
+    }
+
+    /// Returns once a call was refused.
+    pub(super) async fn denied(&self) {
+        self.denied.cancelled().await;
     }
 
     /// How the program's second run differed from its first, if it did.
@@ -86,6 +94,7 @@ impl Effects {
 
     pub(super) fn refuse(&self, sentence: String) {
         self.write(|state| state.refused = Some(sentence));
+        self.denied.cancel();
     }
 
     pub(super) fn diverge(&self, sentence: String) {

@@ -5,13 +5,16 @@
 
 mod answer;
 mod call;
+mod consent;
 mod effects;
 mod execute;
+mod judge;
 mod live;
 mod patience;
 mod performance;
 mod policy;
 mod replay;
+mod risk;
 mod round;
 mod secrets;
 mod system;
@@ -24,10 +27,16 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{AnswerError, Waiting, answer, waiting};
+pub use consent::{ALWAYS, Approval, Consent};
 pub use effects::Effects;
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
+pub use judge::{Judgement, Lifted};
 pub use live::{Live, RoundView, Wait, WaitKind};
-pub use policy::{Decision, Policy};
+pub use policy::{
+    Decision, Memory, MemoryError, PROFILES, Pattern, PatternError, Policy, Profile, Remembered, Rule, Scope, Source,
+    Subject,
+};
+pub use risk::{Config as AnalyserConfig, Finding, Reaction};
 pub use round::RoundGate;
 pub use secrets::Secrets;
 pub use system::NAME as SYSTEM_TOOLKIT;
@@ -41,8 +50,10 @@ use crate::interpreter::HostCall;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What happens to a call by its risk.
+    /// What happens to calls.
     pub policy: Policy,
+    /// Who looks at calls apart from the policy.
+    pub analysers: AnalyserConfig,
     /// Seconds one call may take where its operation names no time. Default 30.
     pub call_timeout_s: f64,
     /// KiB of one call's arguments. Default 1,024.
@@ -64,6 +75,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            analysers: AnalyserConfig::default(),
             call_timeout_s: 30.0,
             arguments_kib: 1_024,
             result_kib: 4_096,
@@ -93,27 +105,9 @@ impl Config {
 #[async_trait]
 pub trait Attendant: Send + Sync {
     /// May this call be made? `None` if nobody is there to say.
-    async fn approve(&self, request: &Approval) -> Option<bool>;
+    async fn approve(&self, request: &Approval) -> Option<Consent>;
     /// The answer to a question; `None` if nobody is there to give one.
     async fn answer(&self, question: &str, choices: &[String]) -> Option<String>;
-}
-
-/// A call that policy wants a person to approve.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Approval {
-    /// `toolkit.operation`.
-    pub operation: String,
-    /// The bound arguments as JSON text, masked.
-    pub arguments: String,
-    /// The declared risk.
-    pub risk: fimble_toolkit::Risk,
-}
-
-impl Approval {
-    /// The question, in words.
-    pub fn question(&self) -> String {
-        format!("May this {} operation be called? {}({})", self.risk, self.operation, self.arguments)
-    }
 }
 
 /// Nobody is there.
@@ -122,7 +116,7 @@ pub struct Unattended;
 
 #[async_trait]
 impl Attendant for Unattended {
-    async fn approve(&self, _request: &Approval) -> Option<bool> {
+    async fn approve(&self, _request: &Approval) -> Option<Consent> {
         None
     }
 
@@ -136,13 +130,22 @@ pub struct Gate {
     registry: Arc<Registry>,
     config: Config,
     secrets: Secrets,
+    analysers: risk::Chain,
+    memory: Memory,
     live: Arc<Live>,
 }
 
 impl Gate {
-    /// A gate before `registry`.
+    /// A gate before `registry`, which remembers nothing that people say.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
-        Self { registry, config, secrets, live: Arc::default() }
+        let analysers = risk::Chain::new(&config.analysers, &secrets);
+        Self { registry, config, secrets, analysers, memory: Memory::default(), live: Arc::default() }
+    }
+
+    /// The same gate, which remembers there what people say `always` to.
+    #[must_use]
+    pub fn with_memory(self, memory: Memory) -> Self {
+        Self { memory, ..self }
     }
 
     /// The rounds that run now.

@@ -21,6 +21,9 @@ use crate::record::{CallRecord, CallStatus, Outcome, Round, RoundUsage, SessionS
 use crate::session::{Session, written_variable};
 use crate::store::StoreError;
 
+/// How long a program that was denied a call may take to end: for its `finally`, and for its last words.
+const DENIED_GRACE: Duration = Duration::from_secs(5);
+
 /// Characters of a call's arguments in [`Executed::calls`].
 const LINE_CHARACTERS: usize = 100;
 
@@ -126,6 +129,7 @@ impl Performance<'_, '_> {
             journal: session.journal(round.number),
             teller,
             context,
+            program: round.hole.as_str().into(),
             running: Arc::clone(&entered.running),
             patience,
             system,
@@ -146,11 +150,19 @@ impl Performance<'_, '_> {
         tokio::pin!(running);
         let mut flush = tokio::time::interval(gate.config.flush());
         flush.tick().await;
+        // A program can catch the exception of a denial, and goes no further all the same.
+        let effects = Arc::clone(&host.effects);
+        let outlived_denial = async move {
+            effects.denied().await;
+            tokio::time::sleep(DENIED_GRACE).await;
+        };
+        tokio::pin!(outlived_denial);
         let ran = loop {
             tokio::select! {
                 ran = &mut running => break ran,
                 // Toolkits that act are let finish, so that their results are in the journal.
                 () = async { host.suspending().cancelled().await; host.quiet().await }, if !ended.is_cancelled() => ended.cancel(),
+                () = &mut outlived_denial, if !ended.is_cancelled() => ended.cancel(),
                 // Whoever follows from another process sees what happens while it happens.
                 _ = flush.tick() => session.save().await?,
             }
@@ -164,6 +176,7 @@ impl Performance<'_, '_> {
     fn suspension(&self, played: &Played) -> Option<Suspension> {
         let is_let_go = matches!(played.finished.ending, Ending::Cancelled) && !played.was_killed;
         let suspension = played.host.effects().take_suspension()?;
+        let is_let_go = is_let_go && played.host.effects().refused().is_none();
         (is_let_go && !self.stage.cancel.is_cancelled()).then_some(suspension)
     }
 
@@ -200,7 +213,7 @@ impl Performance<'_, '_> {
             End::Elsewhere => false,
             End::Answer(asking) => tokio::select! {
                 said = asking => match said.ok().flatten() {
-                    Some(said) => match answer::answer(self.session, &said, self.stage.gate.secrets()).await {
+                    Some(said) => match answer::answer(self.session, &said, self.stage.gate).await {
                         Ok(()) => true,
                         Err(AnswerError::Store(error)) => return Err(error.into()),
                         Err(_) => false,
@@ -233,13 +246,17 @@ impl Performance<'_, '_> {
         let diverged = played.host.effects().diverged().or_else(|| played.host.missing().filter(|_| ran_on));
         round.outcome = Some(match diverged {
             Some(message) => Outcome::Stopped { limit: "diverged".to_owned(), message },
-            None => outcome(gate, finished, played.was_killed),
+            None => match self.swallowed(&played) {
+                Some(message) => Outcome::Stopped { limit: "denied".to_owned(), message },
+                None => outcome(gate, finished, played.was_killed),
+            },
         });
         round.output = gate.secrets().mask(&finished.output);
         round.statements_done = finished.statements_done;
         round.ended_at = Some(Timestamp::now());
         self.take_usage(&mut round, finished);
-        let keeps = !matches!(&round.outcome, Some(Outcome::Stopped { limit, .. }) if limit == "diverged");
+        let keeps =
+            !matches!(&round.outcome, Some(Outcome::Stopped { limit, .. }) if limit == "diverged" || limit == "denied");
         let (written, removed, not_carried) =
             if keeps { self.carry(&round, &played.finished) } else { Default::default() };
         round.written = written.iter().map(|written| written.variable.name.clone()).collect();
@@ -251,6 +268,17 @@ impl Performance<'_, '_> {
         self.session.commit_round(round, written, removed).await?;
         crash::point("round committed");
         Ok(executed)
+    }
+
+    /// The sentence of a refused call whose exception the program did not end by: it caught it, or nobody waited for it.
+    fn swallowed(&self, played: &Played) -> Option<String> {
+        let sentence = played.host.effects().refused()?;
+        let ended_by_it = match &played.finished.ending {
+            Ending::Raised { exception, .. } => exception == "Denied",
+            Ending::Cancelled => played.was_killed || self.stage.cancel.is_cancelled(),
+            _ => false,
+        };
+        (!ended_by_it).then_some(sentence)
     }
 
     /// What of a program's variables the session may keep, the names that are gone, and those that are not kept.

@@ -12,12 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Doubt};
 use super::call::json_text;
+use super::consent::{Caller, Consent};
 use super::effects::Effects;
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::replay::{Replay, Teller};
 use super::system::{self, System};
-use super::{Decision, Gate};
+use super::{Decision, Gate, Lifted, Scope};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
@@ -32,6 +33,8 @@ pub struct RoundGate {
     pub(super) journal: Journal,
     pub(super) teller: Teller,
     pub(super) context: SessionContext,
+    /// What runs.
+    pub(super) program: Arc<str>,
     pub(super) running: Arc<Running>,
     pub(super) patience: Arc<Patience>,
     pub(super) system: Arc<System>,
@@ -110,8 +113,8 @@ impl RoundGate {
         };
         let mut record = match start {
             Start::Again(record) if record.done_at.is_some() => return self.answered(record).await,
-            Start::Again(record) => self.go_on(record, &operation).await?,
-            Start::New(record) => self.admit(record, false).await?,
+            Start::Again(record) => self.go_on(record, &operation, &arguments).await?,
+            Start::New(record) => self.admit(record, &arguments, false).await?,
         };
         self.tell_request(&record);
         let begun = Instant::now();
@@ -153,9 +156,14 @@ impl RoundGate {
     }
 
     /// A call that was made before and not answered: it may go on if nothing is done twice.
-    async fn go_on(&self, record: CallRecord, operation: &Operation) -> Result<CallRecord, ToolError> {
+    async fn go_on(
+        &self,
+        record: CallRecord,
+        operation: &Operation,
+        arguments: &Map<String, Value>,
+    ) -> Result<CallRecord, ToolError> {
         match record.status {
-            CallStatus::Waiting => self.admit(record, true).await,
+            CallStatus::Waiting => self.admit(record, arguments, true).await,
             CallStatus::Requested if !operation.idempotent => self.resolve(record).await,
             CallStatus::Approved => self.request(record, true).await,
             _ => Ok(record),
@@ -181,32 +189,74 @@ impl RoundGate {
     }
 
     /// Lets a call pass that policy or the person allows, and journals it.
-    async fn admit(&self, mut record: CallRecord, is_journaled: bool) -> Result<CallRecord, ToolError> {
+    async fn admit(
+        &self,
+        mut record: CallRecord,
+        arguments: &Map<String, Value>,
+        is_journaled: bool,
+    ) -> Result<CallRecord, ToolError> {
         // The system toolkit acts on the session alone; policy is about the world.
         if record.toolkit == system::NAME {
             return self.request(record, is_journaled).await;
         }
-        let refusal = match self.gate.judge(&record) {
-            (Decision::Allow, _) => return self.request(record, is_journaled).await,
-            (Decision::Deny, refusal) => refusal,
-            (Decision::Ask, refusal) => {
-                match self.patience.approve(answer::approval(&record, self.gate.secrets())).await {
-                    Ok(true) => return self.request(record, is_journaled).await,
-                    Ok(false) => refusal,
+        let judged = record.clone();
+        let subject = self.caller().subject(&judged, arguments);
+        let judgement = self.gate.judge(&subject);
+        match judgement.decision {
+            Decision::Allow => {
+                if let Some(Lifted::ByMemory(remembered)) = &judgement.lifted {
+                    self.tell_allowed(&record, &remembered.id);
+                }
+                return self.request(record, is_journaled).await;
+            }
+            Decision::Deny => {}
+            Decision::Ask => {
+                let approval = self.gate.approval(&record, &judgement);
+                let text = approval.question();
+                match self.patience.approve(approval).await {
+                    Ok(Consent::Once) => return self.request(record, is_journaled).await,
+                    Ok(Consent::Always(scope)) => {
+                        self.remember(&judged, scope);
+                        return self.request(record, is_journaled).await;
+                    }
+                    Ok(Consent::No) => {}
                     Err(end) => {
                         if !is_journaled {
                             self.journal.request(&record).await.map_err(not_journaled)?;
                         }
                         self.tell_request(&record);
-                        let text = answer::approval(&record, self.gate.secrets()).question();
                         let call = record.key.clone();
                         self.patience.suspend(Suspension { on: answer::APPROVAL, call, text, end }).await
                     }
                 }
             }
-        };
-        let error = ToolError::new(ErrorKind::Denied, refusal);
+        }
+        let error = judgement.refusal(&self.gate.config.policy, &subject);
         self.fail(&mut record, is_journaled, error).await
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        Caller { tenant: &self.context.tenant, user: &self.context.user, program: &self.program }
+    }
+
+    /// Keeps what a person said `always` to. The call itself is approved all the same.
+    fn remember(&self, record: &CallRecord, scope: Scope) {
+        match self.gate.memory.remember(&self.caller().subject(record, &record.arguments), scope) {
+            Ok(remembered) => {
+                let (id, arguments) = (remembered.id, remembered.arguments.to_string());
+                self.teller.emit(EventKind::Custom(Custom::Remembered {
+                    id,
+                    operation: remembered.operation,
+                    arguments,
+                }));
+            }
+            Err(error) => tracing::warn!("this is not remembered: {error}"),
+        }
+    }
+
+    fn tell_allowed(&self, record: &CallRecord, by: &str) {
+        let (tool_call_id, operation) = (record.key.clone(), answer::name(record));
+        self.teller.emit(EventKind::Custom(Custom::Allowed { tool_call_id, operation, by: by.to_owned() }));
     }
 
     /// Journals that the toolkit is about to act; an effect without a record must not happen.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// What a secret is replaced by.
-const MASK: &str = "********";
+pub(super) const MASK: &str = "********";
 
 /// Shorter values are not masked: they would blot out ordinary text.
 const SHORTEST: usize = 6;
