@@ -182,6 +182,16 @@ pub enum Custom {
         /// How long the request took, in milliseconds.
         duration_ms: f64,
     },
+    /// What a program would do, before it does it.
+    Plan {
+        /// What tells it from other plans.
+        hash: String,
+        /// All of it, for a person.
+        text: String,
+        /// One object an effect: `toolkit`, `operation`, `arguments`, `risk`, `preview`, `answer`, `reason`, `struck`, and what
+        /// tells the call.
+        effects: Vec<Value>,
+    },
     /// A call passed unasked because a person had said `always` to it.
     Allowed {
         /// The call's idempotency key.

@@ -106,7 +106,7 @@ pub enum Outcome {
     },
     /// It waits for something that may take long.
     Suspended {
-        /// What it waits for: `approval`, `question`, `doubt` (whether a call that was cut off is to be made again) or `sleep`.
+        /// What it waits for: `approval`, `plan`, `question`, `doubt` (whether a call that was cut off is to be made again) or `sleep`.
         on: String,
         /// The key of the call that waits.
         call: String,

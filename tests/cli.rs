@@ -4,6 +4,8 @@
 
 #[path = "cli/branch.rs"]
 mod branch;
+#[path = "cli/plan.rs"]
+mod plan;
 #[path = "cli/policy.rs"]
 mod policy;
 #[path = "cli/store.rs"]

@@ -266,6 +266,31 @@ fn always_is_said_once_and_what_cannot_be_meant_is_asked_again() {
 }
 
 #[test]
+fn a_plan_is_looked_at_struck_out_from_and_approved() {
+    let home = Home::new();
+    let manifest = "name = 'say_toolkit'\ndescription = 'Says.'\n[[operation]]\nname = 'say'\ndescription = 'Says it.'\n\
+                    command = ['echo', '{text}']\nrisk = 'write'\nparams = { text = 'str' }\n";
+    std::fs::create_dir(home.folder.path().join("toolkits")).unwrap();
+    std::fs::write(home.folder.path().join("toolkits/say.toml"), manifest).unwrap();
+    let program =
+        "one = await say_toolkit.say(text='one')\ntwo = await say_toolkit.say(text='two')\nprint([one, two])\n";
+    let command = home.fimble(&["--toolkits", "toolkits", "run", "program.py", "--dry-run"], program);
+    let mut terminal = Terminal::of(home, command, false);
+    terminal.wait_for(
+        "  2. write       say_toolkit.say({\"text\":\"two\"})\r\n       {\"command\":[\"echo\",\"two\"]}\r\n",
+    );
+    terminal.wait_for("[y/N/numbers to strike out] ");
+    terminal.press("7\n");
+    terminal.wait_for("there is no effect 7; the plan has 2");
+    terminal.press("1\n");
+    terminal.wait_for("2 effects, 1 struck out\r\n    1. struck out: write       say_toolkit.say({\"text\":\"one\"})");
+    terminal.wait_for("[y/N/numbers to strike out] ");
+    terminal.press("y\n");
+    let (code, stdout, rest) = terminal.end();
+    assert_eq!((code, stdout.as_str()), (Some(0), "['', 'two\\n']\n"), "{rest}");
+}
+
+#[test]
 fn a_round_that_waits_for_an_approval_can_be_seen_and_killed() {
     let program = "await host_toolkit.cpu()\n";
     let mut terminal = Terminal::run(&["-c", "gate.policy.read=\"ask\""], program);

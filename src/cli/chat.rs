@@ -53,6 +53,9 @@ pub(super) struct Chat {
     model: Option<String>,
     #[command(flatten)]
     policy: policy::Choice,
+    /// Find out first what would be changed, and ask for all of it at once; nothing is changed without that.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
     /// Approve what policy would ask for.
     #[arg(short, long)]
     yes: bool,
@@ -66,6 +69,9 @@ impl Chat {
 
     pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
         self.policy.apply(&mut config);
+        if self.dry_run {
+            config.gate.policy = std::mem::take(&mut config.gate.policy).planning();
+        }
         if self.yes {
             config.gate.policy = config.gate.policy.approving();
         }

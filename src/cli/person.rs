@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, oneshot};
 
 use super::output::clean;
 use super::show::clip;
-use crate::gate::{ALWAYS, Approval, Attendant, Consent};
+use crate::gate::{ALWAYS, Approval, Attendant, Consent, Plan, PlanConsent};
 
 /// Characters of a call's arguments that an approval shows.
 const APPROVAL_CHARACTERS: usize = 500;
@@ -88,6 +88,27 @@ impl Attendant for Person {
                 // Something longer was meant; everything else is a no.
                 Err(reason) if answer.to_lowercase().starts_with("always") => reason,
                 Err(_) => return Some(Consent::No),
+            };
+        }
+    }
+
+    async fn approve_plan(&self, plan: &Plan) -> Option<String> {
+        let mut plan = plan.clone();
+        // The plan itself stands above.
+        let mut text = format!("May this be done? {}", plan.title());
+        loop {
+            let answer = self.ask(text, "[y/N/numbers to strike out] ", true).await?;
+            let is_numbers = answer.starts_with(|first: char| first.is_ascii_digit());
+            let said = if is_numbers { format!("strike {answer}") } else { answer.to_lowercase() };
+            text = match plan.read(&said) {
+                // What is struck out is looked at before it is approved.
+                Ok(PlanConsent::Yes(struck)) if said.starts_with("strike") => {
+                    plan = struck;
+                    format!("May this be done? {}", clean(&plan.text()))
+                }
+                Ok(PlanConsent::Yes(plan)) => return Some(plan.approving_words()),
+                Err(reason) if said.starts_with("strike") => reason,
+                Ok(PlanConsent::No) | Err(_) => return Some("no".to_owned()),
             };
         }
     }

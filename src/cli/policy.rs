@@ -54,7 +54,8 @@ enum Action {
 /// Which policy holds.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct Choice {
-    /// What may happen unasked: `read-only` (nothing that changes anything), `ask`, or `auto` (all but what is destructive).
+    /// What may happen unasked: `read-only` (nothing that changes anything), `ask`, `auto` (all but what is destructive),
+    /// or `plan` (each program first says all that it would change).
     /// In place of the configured profile; rules stay.
     #[arg(long, value_name = "NAME")]
     policy: Option<Profile>,

@@ -100,6 +100,7 @@ pub(super) async fn state(agent: &Agent, session: &Session) -> Result<Option<Str
 pub(super) fn tell_how_to_go_on(id: &str, on: &str) {
     match on {
         "sleep" => note!("hint: it goes on when the time has come: fimble sessions resume {id}"),
+        "plan" => note!("hint: fimble sessions answer {id} yes|no|'strike 2 3'"),
         "approval" => note!("hint: fimble sessions answer {id} yes|no|always"),
         "doubt" => note!("hint: fimble sessions answer {id} again|skip|stop"),
         _ => note!("hint: fimble sessions answer {id} TEXT"),

@@ -216,6 +216,7 @@ impl Screen {
                     self.line(Color::Yellow.dimmed(), &format!("~ `{name}` is not kept: {reason}"));
                 }
             }
+            Custom::Plan { text, .. } => self.line(Style::new(), text),
             Custom::Allowed { operation, by, .. } => {
                 let text = format!("~ {operation} is allowed by what was said before (`fimble policy revoke {by}`)");
                 self.line(Color::Yellow.dimmed(), &text);

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::consent::{ALWAYS, Approval, Caller, Consent};
+use super::plan::{self, PLAN_ANSWERS, Plan, PlanConsent};
 use super::{Gate, MemoryError, Secrets};
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
@@ -17,6 +18,8 @@ pub(super) const APPROVAL: &str = "approval";
 pub(super) const QUESTION: &str = "question";
 /// Nobody knows whether a call was made.
 pub(super) const DOUBT: &str = "doubt";
+/// A plan waits for a person's approval.
+pub(super) const PLAN: &str = "plan";
 /// The program sleeps.
 pub(super) const SLEEP: &str = "sleep";
 
@@ -25,7 +28,7 @@ pub(super) const SLEEP: &str = "sleep";
 pub struct Waiting {
     /// The round's number.
     pub round: u64,
-    /// `approval`, `question`, `doubt` or `sleep`.
+    /// `approval`, `plan`, `question`, `doubt` or `sleep`.
     pub on: String,
     /// The question, or until when it sleeps.
     pub text: String,
@@ -59,6 +62,8 @@ pub enum AnswerError {
         reason: String,
         /// What was asked.
         question: String,
+        /// What can be said.
+        hint: String,
     },
     /// It cannot be remembered.
     #[error("what is said `always` to cannot be remembered: {0}")]
@@ -77,7 +82,7 @@ impl AnswerError {
                 Some("it goes on by itself when the time has come; `fimble sessions resume` waits for it".to_owned())
             }
             AnswerError::NotAnAnswer { choices, .. } => Some(format!("answer {}", choices.join(" or "))),
-            AnswerError::NotAnApproval { .. } => Some(format!("answer yes, no, {ALWAYS}")),
+            AnswerError::NotAnApproval { hint, .. } => Some(hint.clone()),
             AnswerError::Memory(error) => Some(format!("answer `yes` to approve it once; {}", error.hint())),
             AnswerError::Store(error) => error.hint().map(str::to_owned),
         }
@@ -107,6 +112,10 @@ pub async fn waiting(session: &Session, gate: &Gate) -> Result<Option<Waiting>, 
             let given = argument("choices").and_then(Value::as_array).into_iter().flatten();
             choices = given.filter_map(Value::as_str).map(str::to_owned).collect();
             argument("question").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        PLAN => {
+            choices = vec![PLAN_ANSWERS.to_owned()];
+            plan_of(&call)?.text()
         }
         DOUBT => {
             choices = DOUBTS.map(str::to_owned).into();
@@ -149,6 +158,17 @@ pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), An
             let text = gate.secrets().mask(&picked.unwrap_or_else(|| said.to_owned()));
             call.status = CallStatus::Done { result: Value::from(text) };
         }
+        PLAN => {
+            let plan = plan_of(&call)?;
+            match plan.read(said) {
+                Ok(PlanConsent::Yes(plan)) => plan::keep(&mut call, &plan, CallStatus::Approved),
+                Ok(PlanConsent::No) => call.status = CallStatus::Failed { error: plan::rejection() },
+                Err(reason) => {
+                    let hint = format!("answer {PLAN_ANSWERS}");
+                    return Err(AnswerError::NotAnApproval { reason, question: plan.text(), hint });
+                }
+            }
+        }
         DOUBT => match Doubt::of(said).ok_or_else(no_answer)? {
             Doubt::Again => call.status = CallStatus::Approved,
             doubt => call.status = CallStatus::Failed { error: doubt.error(&call) },
@@ -166,7 +186,8 @@ pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), An
                 call.status = CallStatus::Failed { error: ToolError::new(ErrorKind::Denied, refusal) };
             }
             Err(reason) => {
-                return Err(AnswerError::NotAnApproval { reason, question: waiting.text.clone() });
+                let hint = format!("answer yes, no, {ALWAYS}");
+                return Err(AnswerError::NotAnApproval { reason, question: waiting.text.clone(), hint });
             }
         },
     }
@@ -230,6 +251,11 @@ pub(super) fn doubt(record: &CallRecord, secrets: &Secrets) -> String {
 fn approval(session: &Session, gate: &Gate, record: &CallRecord) -> Approval {
     let judgement = gate.judge(&caller(session).subject(record, &record.arguments));
     gate.approval(record, &judgement)
+}
+
+fn plan_of(call: &CallRecord) -> Result<Plan, StoreError> {
+    let corrupt = || StoreError::Corrupt { what: "plan", message: "it is not the one that its hash is of".to_owned() };
+    plan::of_record(call).ok_or_else(corrupt)
 }
 
 fn caller(session: &Session) -> Caller<'_> {

@@ -11,8 +11,8 @@ use super::patience::Suspension;
 #[derive(Debug, Default)]
 pub struct Effects {
     state: Mutex<State>,
-    /// Cancelled once a call was refused.
-    denied: CancellationToken,
+    /// Cancelled once nothing more is done in this round.
+    over: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -48,9 +48,9 @@ impl Effects {
         self.read(|state| state.refused.clone())
     }
 
-    /// Returns once a call was refused.
-    pub(super) async fn denied(&self) {
-        self.denied.cancelled().await;
+    /// Returns once nothing more is done in this round: a call was refused, or differs from what it was.
+    pub(super) async fn over(&self) {
+        self.over.cancelled().await;
     }
 
     /// How the program's second run differed from its first, if it did.
@@ -94,11 +94,12 @@ impl Effects {
 
     pub(super) fn refuse(&self, sentence: String) {
         self.write(|state| state.refused = Some(sentence));
-        self.denied.cancel();
+        self.over.cancel();
     }
 
     pub(super) fn diverge(&self, sentence: String) {
         self.write(|state| state.diverged = state.diverged.take().or(Some(sentence)));
+        self.over.cancel();
     }
 
     /// The round waits; what it waited for first stays what it waits for.

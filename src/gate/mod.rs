@@ -12,7 +12,10 @@ mod judge;
 mod live;
 mod patience;
 mod performance;
+mod plan;
 mod policy;
+mod proposal;
+mod rehearse;
 mod replay;
 mod risk;
 mod round;
@@ -32,6 +35,7 @@ pub use effects::Effects;
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use judge::{Judgement, Lifted};
 pub use live::{Live, RoundView, Wait, WaitKind};
+pub use plan::{PLAN_ANSWERS, Plan, PlanConsent, PlannedEffect};
 pub use policy::{
     Decision, Memory, MemoryError, PROFILES, Pattern, PatternError, Policy, Profile, Remembered, Rule, Scope, Source,
     Subject,
@@ -106,6 +110,10 @@ impl Config {
 pub trait Attendant: Send + Sync {
     /// May this call be made? `None` if nobody is there to say.
     async fn approve(&self, request: &Approval) -> Option<Consent>;
+    /// What is said to a plan, in the words that [`Plan::read`] reads; `None` if nobody is there to say. Default: nobody is.
+    async fn approve_plan(&self, _plan: &Plan) -> Option<String> {
+        None
+    }
     /// The answer to a question; `None` if nobody is there to give one.
     async fn answer(&self, question: &str, choices: &[String]) -> Option<String>;
 }

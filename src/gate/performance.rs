@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::answer::{self, AnswerError};
 use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_calls};
 use super::patience::{End, Patience, Suspension};
+use super::plan::{self, Mode};
 use super::replay::{Replay, Teller};
 use super::system::System;
 use super::{Gate, RoundGate};
@@ -37,10 +38,10 @@ pub(super) struct Performance<'a, 'b> {
 }
 
 /// How one run of the program went.
-struct Played {
-    finished: Finished,
-    host: Arc<RoundGate>,
-    was_killed: bool,
+pub(super) struct Played {
+    pub(super) finished: Finished,
+    pub(super) host: Arc<RoundGate>,
+    pub(super) was_killed: bool,
 }
 
 impl Performance<'_, '_> {
@@ -48,13 +49,26 @@ impl Performance<'_, '_> {
     pub async fn until_it_ends(
         mut self,
         mut round: Round,
-        mut replay: Replay,
+        mut calls: Vec<CallRecord>,
         mut told: Vec<Event>,
     ) -> Result<Executed, ExecuteError> {
         let mut may_lose = true;
         loop {
+            let mode = match Mode::of(&calls) {
+                Mode::Rejected(sentence) => return self.reject(round, sentence).await,
+                Mode::Proposed(plan) => match self.propose(&mut round, plan).await? {
+                    Some(executed) => return Ok(executed),
+                    None => {
+                        calls = self.session.calls(round.number).await?;
+                        continue;
+                    }
+                },
+                mode => mode,
+            };
+            let replay = Replay::of(calls);
+            let replay = if matches!(mode, Mode::Carry(_)) { replay.in_any_order() } else { replay };
             let has_acted = replay.has_calls();
-            let played = match self.play(&round, replay, &told).await {
+            let played = match self.play(&round, replay, &told, mode.clone()).await {
                 Ok(played) => played,
                 // What may have acted is not ended by a failure of ours: it goes on from its journal.
                 Err(error) if has_acted || matches!(error, ExecuteError::Store(_)) => return Err(error),
@@ -79,16 +93,27 @@ impl Performance<'_, '_> {
                     return Ok(executed);
                 }
                 self.session.reopen_round();
+            } else if let Some(plan) = self.drawn_up(&mode, &played) {
+                self.take_usage(&mut round, &played.finished);
+                if let Some(executed) = self.propose(&mut round, plan).await? {
+                    return Ok(executed);
+                }
             } else {
                 return self.end(round, played).await;
             }
             told = self.session.events_of_open_round().await?;
-            replay = Replay::of(self.session.calls(round.number).await?);
+            calls = self.session.calls(round.number).await?;
         }
     }
 
     /// Runs the program once. What it is told again is not told to front ends.
-    async fn play(&mut self, round: &Round, replay: Replay, told: &[Event]) -> Result<Played, ExecuteError> {
+    async fn play(
+        &mut self,
+        round: &Round,
+        replay: Replay,
+        told: &[Event],
+        mode: Mode,
+    ) -> Result<Played, ExecuteError> {
         let Stage { gate, interpreter, attendant, cancel } = self.stage;
         let session = &mut *self.session;
         let context = SessionContext {
@@ -106,6 +131,7 @@ impl Performance<'_, '_> {
         let repeat = Repeat { seed: round.seed.clone(), readings: replay.readings() };
         let effects = Arc::default();
         let teller = Teller::new(session.emitter(), told);
+        let teller = if matches!(mode, Mode::Draw(_)) { teller.quiet() } else { teller };
         let patience = Arc::new(Patience::new(
             Arc::clone(attendant),
             Arc::clone(&entered.running),
@@ -135,6 +161,7 @@ impl Performance<'_, '_> {
             system,
             effects,
             replay,
+            mode,
             acting: watch::Sender::new(0),
         });
         let run = Run {
@@ -150,10 +177,10 @@ impl Performance<'_, '_> {
         tokio::pin!(running);
         let mut flush = tokio::time::interval(gate.config.flush());
         flush.tick().await;
-        // A program can catch the exception of a denial, and goes no further all the same.
+        // A program can catch the exception that ends it, and goes no further all the same.
         let effects = Arc::clone(&host.effects);
         let outlived_denial = async move {
-            effects.denied().await;
+            effects.over().await;
             tokio::time::sleep(DENIED_GRACE).await;
         };
         tokio::pin!(outlived_denial);
@@ -176,7 +203,7 @@ impl Performance<'_, '_> {
     fn suspension(&self, played: &Played) -> Option<Suspension> {
         let is_let_go = matches!(played.finished.ending, Ending::Cancelled) && !played.was_killed;
         let suspension = played.host.effects().take_suspension()?;
-        let is_let_go = is_let_go && played.host.effects().refused().is_none();
+        let is_let_go = is_let_go && played.host.effects().ending().is_none();
         (is_let_go && !self.stage.cancel.is_cancelled()).then_some(suspension)
     }
 
@@ -207,7 +234,7 @@ impl Performance<'_, '_> {
     }
 
     /// Waits for the end of a suspension; true if the round can go on.
-    async fn comes(&mut self, end: End) -> Result<bool, ExecuteError> {
+    pub(super) async fn comes(&mut self, end: End) -> Result<bool, ExecuteError> {
         let cancel = self.stage.cancel;
         let goes_on = match end {
             End::Elsewhere => false,
@@ -252,6 +279,9 @@ impl Performance<'_, '_> {
             },
         });
         round.output = gate.secrets().mask(&finished.output);
+        if let Mode::Carry(plan) = &played.host.mode {
+            plan.notes().iter().for_each(|note| round.output.push_str(&format!("{note}\n")));
+        }
         round.statements_done = finished.statements_done;
         round.ended_at = Some(Timestamp::now());
         self.take_usage(&mut round, finished);
@@ -300,7 +330,7 @@ impl Performance<'_, '_> {
         (written, removed, not_carried)
     }
 
-    fn take_usage(&self, round: &mut Round, finished: &Finished) {
+    pub(super) fn take_usage(&self, round: &mut Round, finished: &Finished) {
         let usage = &finished.usage;
         round.usage = RoundUsage {
             wall_ms: round.usage.wall_ms + usage.wall.as_secs_f64() * 1_000.0,
@@ -328,13 +358,13 @@ impl Performance<'_, '_> {
             finished: effects.finished(),
             waiting: None,
             refused: effects.refused(),
-            calls: calls.iter().map(|call| call_line(gate, call)).collect(),
+            calls: calls.iter().filter(|call| !plan::is_plan(call)).map(|call| call_line(gate, call)).collect(),
             written: round.written.clone(),
             not_carried,
         })
     }
 
-    fn tell_end(&self, round: &Round, executed: &Executed) {
+    pub(super) fn tell_end(&self, round: &Round, executed: &Executed) {
         let (kind, message) = ending_words(executed);
         let value = match &executed.outcome {
             Outcome::Finished { value } => value.clone(),
@@ -385,7 +415,7 @@ fn ending_words(executed: &Executed) -> (&'static str, String) {
 }
 
 /// `git_toolkit.log(limit=5)`, with what went wrong if it failed.
-fn call_line(gate: &Gate, call: &CallRecord) -> String {
+pub(super) fn call_line(gate: &Gate, call: &CallRecord) -> String {
     let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut arguments = arguments.join(", ");
     if let Some((end, _)) = arguments.char_indices().nth(LINE_CHARACTERS) {

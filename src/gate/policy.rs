@@ -38,6 +38,9 @@ pub struct Policy {
     /// What would be asked is answered by yes.
     #[serde(skip)]
     approves: bool,
+    /// Programs say what they would do before they do it.
+    #[serde(skip)]
+    plans: bool,
 }
 
 /// What happens to a call. Ordered from lenient to strict.
@@ -73,10 +76,12 @@ pub enum Profile {
     Ask,
     /// Only what loses or interrupts something is asked for.
     Auto,
+    /// All that a program would change is asked for at once, before it changes anything.
+    Plan,
 }
 
 /// The profiles, in the order in which a person reads them.
-pub const PROFILES: [Profile; 3] = [Profile::ReadOnly, Profile::Ask, Profile::Auto];
+pub const PROFILES: [Profile; 4] = [Profile::ReadOnly, Profile::Ask, Profile::Auto, Profile::Plan];
 
 impl Profile {
     /// Its word in the configuration.
@@ -85,6 +90,7 @@ impl Profile {
             Profile::ReadOnly => "read-only",
             Profile::Ask => "ask",
             Profile::Auto => "auto",
+            Profile::Plan => "plan",
         }
     }
 
@@ -93,7 +99,7 @@ impl Profile {
         match (self, risk) {
             (_, Risk::Read) | (Profile::Auto, Risk::Write) => Decision::Allow,
             (Profile::ReadOnly, _) => Decision::Deny,
-            (Profile::Ask | Profile::Auto, _) => Decision::Ask,
+            (Profile::Ask | Profile::Auto | Profile::Plan, _) => Decision::Ask,
         }
     }
 }
@@ -200,6 +206,17 @@ impl Policy {
     #[must_use]
     pub fn approving(self) -> Self {
         Self { approves: true, ..self }
+    }
+
+    /// The same policy for programs that say what they would do before they do it (`--dry-run`).
+    #[must_use]
+    pub fn planning(self) -> Self {
+        Self { plans: true, ..self }
+    }
+
+    /// True if programs say what they would do before they do it.
+    pub fn plans(&self) -> bool {
+        self.plans || self.profile == Profile::Plan
     }
 
     /// True if what would be asked is answered by yes.

@@ -9,6 +9,7 @@ use fimble_toolkit::Risk;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::plan;
 use crate::event::{Custom, Event, EventKind};
 use crate::record::{CallRecord, CallStatus, Readings};
 use crate::session::Emitter;
@@ -20,8 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What a round did in its earlier run; nothing, if this is its first.
 #[derive(Debug)]
 pub(super) struct Replay {
-    /// By number, those that were not asked for yet.
-    calls: Mutex<BTreeMap<u64, CallRecord>>,
+    /// By number and key, those that were not asked for yet.
+    calls: Mutex<BTreeMap<(u64, String), CallRecord>>,
+    /// True if calls may come in another order than before.
+    by_key: bool,
     /// The numbers of the answered ones, in the order of their answers.
     order: Vec<u64>,
     /// How many of those are answered again.
@@ -31,22 +34,31 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Of the calls that were journaled so far.
-    pub fn of(calls: Vec<CallRecord>) -> Self {
+    pub fn of(mut calls: Vec<CallRecord>) -> Self {
+        // No program makes it.
+        calls.retain(|call| !plan::is_plan(call));
         let mut answered: Vec<_> = calls
             .iter()
             .filter(|call| matches!(call.status, CallStatus::Done { .. } | CallStatus::Failed { .. }))
             .map(|call| (call.done_at, call.number))
             .collect();
         answered.sort();
-        let calls: BTreeMap<u64, CallRecord> = calls.into_iter().map(|call| (call.number, call)).collect();
+        let calls: BTreeMap<_, _> = calls.into_iter().map(|call| ((call.number, call.key.clone()), call)).collect();
         let mut readings = Readings::default();
         calls.values().for_each(|call| readings.extend(&call.readings));
         Self {
             calls: Mutex::new(calls),
+            by_key: false,
             order: answered.into_iter().map(|(_, number)| number).collect(),
             answered: watch::Sender::new(0),
             readings,
         }
+    }
+
+    /// The same, for a program whose calls take other times than before, so that those that are made together come in another
+    /// order: a call is known by its place and its arguments alone.
+    pub fn in_any_order(self) -> Self {
+        Self { by_key: true, ..self }
     }
 
     /// True if a call was made before.
@@ -62,7 +74,12 @@ impl Replay {
     /// The record of the call of that number, if it was made before. The error says how the program differs from itself.
     pub fn take(&self, number: u64, key: &str, called: &str) -> Result<Option<CallRecord>, String> {
         let mut calls = lock(&self.calls);
-        let Some(record) = calls.remove(&number) else { return Ok(None) };
+        let place = match self.by_key {
+            true => calls.keys().find(|(_, known)| known == key).cloned(),
+            false => calls.range((number, String::new())..).next().map(|(place, _)| place.clone()),
+        };
+        let place = place.filter(|(known, _)| self.by_key || *known == number);
+        let Some(record) = place.and_then(|place| calls.remove(&place)) else { return Ok(None) };
         if record.key == key {
             return Ok(Some(record));
         }
@@ -101,6 +118,8 @@ impl Replay {
 pub(super) struct Teller {
     emitter: Emitter,
     told: std::sync::Arc<Mutex<Told>>,
+    /// True if what the program says is not told: it will say it again.
+    is_quiet: bool,
 }
 
 /// What was told before and not again yet.
@@ -122,7 +141,12 @@ impl Teller {
                 kind => told.ids.extend(id_of(kind)),
             }
         }
-        Self { emitter, told: std::sync::Arc::new(Mutex::new(told)) }
+        Self { emitter, told: std::sync::Arc::new(Mutex::new(told)), is_quiet: false }
+    }
+
+    /// The same, for a program that only says what it would do.
+    pub fn quiet(self) -> Self {
+        Self { is_quiet: true, ..self }
     }
 
     /// Tells nobody.
@@ -137,6 +161,9 @@ impl Teller {
 
     /// Tells an event that is new.
     pub fn emit(&self, kind: EventKind) {
+        if self.is_quiet && matches!(kind, EventKind::Custom(Custom::Print { .. } | Custom::Statement { .. })) {
+            return;
+        }
         let mut told = lock(&self.told);
         let kind = match kind {
             EventKind::Custom(Custom::Print { text }) => {

@@ -1,5 +1,6 @@
 //! The gate of one round: the [`Host`] that answers a program's calls.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use super::consent::{Caller, Consent};
 use super::effects::Effects;
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
+use super::plan::Mode;
 use super::replay::{Replay, Teller};
 use super::system::{self, System};
 use super::{Decision, Gate, Lifted, Scope};
@@ -40,12 +42,14 @@ pub struct RoundGate {
     pub(super) system: Arc<System>,
     pub(super) effects: Arc<Effects>,
     pub(super) replay: Replay,
+    /// What this run of the program is for.
+    pub(super) mode: Mode,
     /// How many toolkits act now.
     pub(super) acting: watch::Sender<usize>,
 }
 
 /// Where a call's way through the gate begins.
-enum Start {
+pub(super) enum Start {
     /// It was made before.
     Again(CallRecord),
     /// It is new; its record is in no journal yet.
@@ -110,6 +114,18 @@ impl RoundGate {
                 self.effects.diverge(sentence.clone());
                 return Err(ToolError::new(ErrorKind::Denied, sentence));
             }
+        };
+        let way = match (&self.mode, start) {
+            (Mode::Draw(draft), Start::New(record)) => {
+                let rehearsed = self.rehearse(draft, record, toolkit.as_ref(), &operation, &arguments);
+                rehearsed.await.map_continue(Start::New)
+            }
+            (Mode::Carry(plan), start) => self.carry(plan, start, &arguments).await,
+            (_, start) => ControlFlow::Continue(start),
+        };
+        let start = match way {
+            ControlFlow::Continue(start) => start,
+            ControlFlow::Break(answer) => return answer,
         };
         let mut record = match start {
             Start::Again(record) if record.done_at.is_some() => return self.answered(record).await,
@@ -235,7 +251,7 @@ impl RoundGate {
         self.fail(&mut record, is_journaled, error).await
     }
 
-    fn caller(&self) -> Caller<'_> {
+    pub(super) fn caller(&self) -> Caller<'_> {
         Caller { tenant: &self.context.tenant, user: &self.context.user, program: &self.program }
     }
 
@@ -274,7 +290,7 @@ impl RoundGate {
     }
 
     /// Ends a call that is not made.
-    async fn fail(
+    pub(super) async fn fail(
         &self,
         record: &mut CallRecord,
         is_journaled: bool,
@@ -327,7 +343,7 @@ impl RoundGate {
         usize::try_from(self.gate.config.event_result_kib.saturating_mul(1_024)).unwrap_or(usize::MAX)
     }
 
-    fn tell_request(&self, record: &CallRecord) {
+    pub(super) fn tell_request(&self, record: &CallRecord) {
         self.teller.emit(EventKind::ToolCallChunk {
             tool_call_id: record.key.clone(),
             tool_call_name: format!("{}.{}", record.toolkit, record.operation),
@@ -335,7 +351,7 @@ impl RoundGate {
         });
     }
 
-    fn tell_result(&self, record: &CallRecord, begun: Instant) {
+    pub(super) fn tell_result(&self, record: &CallRecord, begun: Instant) {
         let (content, failed) = match &record.status {
             CallStatus::Failed { error } => {
                 self.effects.fail(error.clone());
@@ -379,7 +395,7 @@ impl Host for RoundGate {
     }
 }
 
-fn not_journaled(error: StoreError) -> ToolError {
+pub(super) fn not_journaled(error: StoreError) -> ToolError {
     ToolError::new(ErrorKind::Denied, format!("the call cannot be journaled, so it was not made: {error}"))
 }
 

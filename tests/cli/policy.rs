@@ -29,13 +29,13 @@ risk = "destructive"
 params = { file = "str" }
 "#;
 
-struct Counting {
-    home: Home,
+pub(super) struct Counting {
+    pub(super) home: Home,
 }
 
 impl Counting {
     /// With this in the user's configuration.
-    fn new(settings: &str) -> Self {
+    pub(super) fn new(settings: &str) -> Self {
         let home = Home::new();
         std::fs::create_dir_all(home.path().join("config/fimble")).unwrap();
         std::fs::create_dir(home.path().join("toolkits")).unwrap();
@@ -44,18 +44,18 @@ impl Counting {
         Self { home }
     }
 
-    fn fimble(&self, arguments: &[&str], input: &str) -> Output {
+    pub(super) fn fimble(&self, arguments: &[&str], input: &str) -> Output {
         self.home.output(&[&["--toolkits", "toolkits"], arguments].concat(), input)
     }
 
     /// The exit code and standard error of a program.
-    fn run(&self, arguments: &[&str], program: &str) -> (Option<i32>, String) {
+    pub(super) fn run(&self, arguments: &[&str], program: &str) -> (Option<i32>, String) {
         let program = program.replace("FILE", self.file().to_str().unwrap());
         let output = self.fimble(&[&["run", "-"], arguments].concat(), &program);
         (output.status.code(), stderr(&output))
     }
 
-    fn file(&self) -> std::path::PathBuf {
+    pub(super) fn file(&self) -> std::path::PathBuf {
         self.home.path().join("counted")
     }
 
@@ -63,13 +63,13 @@ impl Counting {
         std::fs::read_to_string(self.file()).unwrap_or_default().lines().count()
     }
 
-    fn last_session(&self) -> String {
+    pub(super) fn last_session(&self) -> String {
         let list = stdout(&self.fimble(&["sessions", "list"], ""));
         list.split_whitespace().next().unwrap().to_owned()
     }
 
     /// What standard output says, or the error.
-    fn said(&self, arguments: &[&str]) -> String {
+    pub(super) fn said(&self, arguments: &[&str]) -> String {
         let output = self.fimble(arguments, "");
         format!("{}{}", stdout(&output), stderr(&output))
     }
@@ -186,7 +186,7 @@ fn a_mistyped_rule_stops_everything_and_says_where_it_is() {
     assert!(code == Some(2) && told.starts_with(&expected), "{told}");
     let unknown = counting.home.output(&["run", "-", "--policy", "autp"], "1\n");
     assert!(
-        stderr(&unknown).contains("there is no policy `autp`; there are read-only, ask, auto"),
+        stderr(&unknown).contains("there is no policy `autp`; there are read-only, ask, auto, plan"),
         "{}",
         stderr(&unknown)
     );

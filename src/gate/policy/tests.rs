@@ -26,9 +26,12 @@ fn decided(policy: &Policy, risk: Risk, arguments: Value) -> (Decision, Source) 
 #[test]
 fn a_profile_decides_by_risk_and_a_setting_in_its_place() {
     use Decision::{Allow, Ask, Deny};
-    for (profile, expected) in
-        [("read-only", [Allow, Deny, Deny]), ("ask", [Allow, Ask, Ask]), ("auto", [Allow, Allow, Ask])]
-    {
+    for (profile, expected) in [
+        ("read-only", [Allow, Deny, Deny]),
+        ("ask", [Allow, Ask, Ask]),
+        ("auto", [Allow, Allow, Ask]),
+        ("plan", [Allow, Ask, Ask]),
+    ] {
         let profile: Profile = profile.parse().unwrap();
         assert_eq!([Risk::Read, Risk::Write, Risk::Destructive].map(|risk| profile.decide(risk)), expected);
     }
@@ -38,7 +41,7 @@ fn a_profile_decides_by_risk_and_a_setting_in_its_place() {
     assert_eq!(decided(&set, Risk::Destructive, json!({})), (Ask, Source::Profile(Profile::Auto)));
     let chosen = set.with_profile(Profile::Auto);
     assert_eq!(decided(&chosen, Risk::Write, json!({})).0, Allow);
-    assert!("autp".parse::<Profile>().unwrap_err().contains("there are read-only, ask, auto"));
+    assert!("autp".parse::<Profile>().unwrap_err().contains("there are read-only, ask, auto, plan"));
 }
 
 #[test]
@@ -103,5 +106,5 @@ fn a_mistyped_rule_is_told_which_it_is_and_what_is_wrong() {
         assert!(error.contains("\n\nhint: a rule has `operation` and `decision`"), "{error}");
     }
     let error = policy("profile = 'autp'").unwrap_err();
-    assert!(error.contains("unknown variant `autp`, expected one of `read-only`, `ask`, `auto`"), "{error}");
+    assert!(error.contains("unknown variant `autp`, expected one of `read-only`, `ask`, `auto`, `plan`"), "{error}");
 }
