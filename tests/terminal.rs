@@ -287,7 +287,7 @@ fn a_plan_is_looked_at_struck_out_from_and_approved() {
     terminal.wait_for("[y/N/numbers to strike out] ");
     terminal.press("y\n");
     let (code, stdout, rest) = terminal.end();
-    assert_eq!((code, stdout.as_str()), (Some(0), "['', 'two\\n']\n"), "{rest}");
+    assert_eq!((code, stdout.as_str()), (Some(0), "['', 'two']\n"), "{rest}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Gate {
         let caller = Caller { tenant: &context.tenant, user: &context.user, program: "" };
         let subject = caller.subject(&record, &record.arguments);
         let judgement = self.judge(&subject);
-        let refusal = || judgement.refusal(&self.config.policy, &subject);
+        let refusal = || judgement.refusal(&self.config.policy, &record);
         match judgement.decision {
             Decision::Allow => {}
             Decision::Deny => return Err(refusal()),

@@ -5,7 +5,8 @@ use fimble_toolkit::{ErrorKind, ToolError};
 
 use super::policy::{Decision, Remembered, Source, Subject};
 use super::risk::Finding;
-use super::{Gate, Memory, Policy};
+use super::{Gate, Memory, Policy, answer};
+use crate::record::CallRecord;
 
 /// What is to become of a call, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,8 +86,8 @@ impl Judgement {
     }
 
     /// What the program reads of a call that is refused.
-    pub(super) fn refusal(&self, policy: &Policy, subject: &Subject<'_>) -> ToolError {
-        let name = format!("{}.{}", subject.toolkit, subject.operation);
+    pub(super) fn refusal(&self, policy: &Policy, record: &CallRecord) -> ToolError {
+        let name = answer::name(record);
         let refused = self.findings.iter().find(|finding| finding.decision == Decision::Deny);
         let sentence = match (refused, self.policy) {
             (Some(finding), _) => format!("{name} {}, so it was not called", finding.reason),
@@ -94,7 +95,7 @@ impl Judgement {
                 format!("{}, so {name} was not called", policy.words(source, Decision::Deny))
             }
             (None, (Decision::Deny, _)) => {
-                format!("policy denies {} operations, so {name} was not called", subject.risk)
+                format!("policy denies {} operations, so {name} was not called", record.risk)
             }
             (None, _) => format!("the user did not approve {name}; it was not called"),
         };

@@ -66,6 +66,10 @@ pub struct Config {
     pub result_kib: u64,
     /// KiB of a result that an event shows. Default 4.
     pub event_result_kib: u64,
+    /// Effects that a plan may have. Default 200.
+    pub plan_effects: u32,
+    /// KiB of all effects of a plan, with arguments and previews. Default 4,096.
+    pub plan_kib: u64,
     /// The longest `system_toolkit.sleep` in seconds. Default 604,800, a week.
     pub sleep_s: f64,
     /// Seconds that a program's process is kept while it waits for a person or sleeps; it runs again from its journal
@@ -84,6 +88,8 @@ impl Default for Config {
             arguments_kib: 1_024,
             result_kib: 4_096,
             event_result_kib: 4,
+            plan_effects: 200,
+            plan_kib: 4_096,
             sleep_s: 604_800.0,
             grace_s: 30.0,
             flush_ms: 500,

@@ -23,8 +23,6 @@ pub(super) use stand_in::stand_in;
 
 /// The name that the journal has for it.
 const OPERATION: &str = "plan";
-/// Effects that a plan may have.
-pub(super) const MOST: usize = 200;
 /// Bytes of JSON of one preview.
 const PREVIEW_BYTES: usize = 8 * 1024;
 /// Characters of arguments, and of a preview, that a line shows.
@@ -229,23 +227,32 @@ pub(super) enum Mode {
 /// A plan that is being drawn up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Draft {
-    effects: Arc<Mutex<Vec<PlannedEffect>>>,
+    collected: Arc<Mutex<Collected>>,
+}
+
+#[derive(Debug, Default)]
+struct Collected {
+    effects: Vec<PlannedEffect>,
+    /// Of their JSON.
+    bytes: u64,
 }
 
 impl Draft {
-    /// Adds an effect; false if there are too many.
-    pub fn add(&self, effect: PlannedEffect) -> bool {
-        let mut effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = effects.len() < MOST;
+    /// Adds an effect, if there are not `most` yet and all take no more than `most_bytes`.
+    pub fn add(&self, effect: PlannedEffect, most: u32, most_bytes: u64) -> bool {
+        let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = collected.bytes.saturating_add(call::json_text(&effect).len() as u64);
+        let has_room = collected.effects.len() < most as usize && bytes <= most_bytes;
         if has_room {
-            effects.push(effect);
+            collected.bytes = bytes;
+            collected.effects.push(effect);
         }
         has_room
     }
 
     /// What was collected, in the order of the program's calls.
     pub fn finish(&self, ends: Option<String>) -> Plan {
-        let mut effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut effects = self.collected.lock().unwrap_or_else(PoisonError::into_inner).effects.clone();
         effects.sort_by_key(|effect| effect.number);
         Plan { effects, ends }
     }

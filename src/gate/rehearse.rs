@@ -41,11 +41,9 @@ impl RoundGate {
             return ControlFlow::Continue(record);
         }
         let policy = self.gate.policy();
-        let judged = record.clone();
-        let subject = self.caller().subject(&judged, arguments);
-        let judgement = self.gate.judge(&subject);
+        let judgement = self.gate.judge(&self.caller().subject(&record, arguments));
         if judgement.decision == Decision::Deny {
-            let error = judgement.refusal(policy, &subject);
+            let error = judgement.refusal(policy, &record);
             return ControlFlow::Break(self.fail(&mut record, false, error).await.map(|_| Value::Null));
         }
         let previewed = self.preview(toolkit, operation, &record, arguments).await;
@@ -63,7 +61,7 @@ impl RoundGate {
             }
         };
         let reason = judgement.reason(policy).map(|reason| secrets.mask(&reason));
-        let CallRecord { number, key, toolkit, operation, arguments, risk, .. } = judged;
+        let CallRecord { number, key, toolkit, operation, arguments, risk, .. } = record.clone();
         let effect = PlannedEffect {
             number,
             key,
@@ -76,8 +74,9 @@ impl RoundGate {
             reason,
             struck: false,
         };
-        if !draft.add(effect) {
-            let message = format!("a plan has at most {} effects, so this program was stopped", plan::MOST);
+        let (most, most_kib) = (self.gate.config.plan_effects, self.gate.config.plan_kib);
+        if !draft.add(effect, most, most_kib.saturating_mul(1_024)) {
+            let message = format!("a plan has at most {most} effects and {most_kib} KiB, so this program was stopped");
             let error = ToolError::new(ErrorKind::Denied, message).with_hint("do it in several programs");
             return ControlFlow::Break(self.fail(&mut record, false, error).await.map(|_| Value::Null));
         }
@@ -120,11 +119,10 @@ impl RoundGate {
             Some(effect) if effect.struck => ControlFlow::Break(self.pass_over(effect, record.clone(), is_new).await),
             Some(_) if is_new => {
                 let mut record = record.clone();
-                let subject = self.caller().subject(&record, arguments);
-                let judgement = self.gate.judge(&subject);
+                let judgement = self.gate.judge(&self.caller().subject(&record, arguments));
                 // An approval answers what would be asked. What is refused by now was approved under another policy.
                 if judgement.decision == Decision::Deny {
-                    let error = judgement.refusal(self.gate.policy(), &subject);
+                    let error = judgement.refusal(self.gate.policy(), &record);
                     return ControlFlow::Break(self.fail(&mut record, false, error).await.map(|_| Value::Null));
                 }
                 record.status = CallStatus::Approved;

@@ -215,9 +215,7 @@ impl RoundGate {
         if record.toolkit == system::NAME {
             return self.request(record, is_journaled).await;
         }
-        let judged = record.clone();
-        let subject = self.caller().subject(&judged, arguments);
-        let judgement = self.gate.judge(&subject);
+        let judgement = self.gate.judge(&self.caller().subject(&record, arguments));
         match judgement.decision {
             Decision::Allow => {
                 if let Some(Lifted::ByMemory(remembered)) = &judgement.lifted {
@@ -232,7 +230,7 @@ impl RoundGate {
                 match self.patience.approve(approval).await {
                     Ok(Consent::Once) => return self.request(record, is_journaled).await,
                     Ok(Consent::Always(scope)) => {
-                        self.remember(&judged, scope);
+                        self.remember(&record, scope);
                         return self.request(record, is_journaled).await;
                     }
                     Ok(Consent::No) => {}
@@ -247,7 +245,7 @@ impl RoundGate {
                 }
             }
         }
-        let error = judgement.refusal(&self.gate.config.policy, &subject);
+        let error = judgement.refusal(&self.gate.config.policy, &record);
         self.fail(&mut record, is_journaled, error).await
     }
 

@@ -153,6 +153,19 @@ fn a_program_that_fails_on_a_result_nobody_knows_is_planned_up_to_there() {
 }
 
 #[test]
+fn a_plan_that_is_too_large_is_none() {
+    let counting = Counting::with_input("first\n");
+    let program = PROGRAM.replace("FILE", counting.file().to_str().unwrap());
+    for setting in ["gate.plan_effects=1", "gate.plan_kib=1"] {
+        let dry =
+            counting.fimble(&["-c", setting, "run", "-", "--dry-run"], &program.replace("second", &"x".repeat(800)));
+        let told = stderr(&dry);
+        assert!(dry.status.code() == Some(4) && told.contains("a plan has at most "), "{told}");
+        assert!(counting.lines().is_empty());
+    }
+}
+
+#[test]
 fn the_profile_plan_asks_once_for_all_and_yes_answers_it() {
     let counting = Counting::with_input("first\n");
     let (code, told) = counting.run(&["--policy", "plan"], PROGRAM);

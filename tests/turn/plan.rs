@@ -62,6 +62,16 @@ async fn one_approval_stands_for_all_that_a_program_changes() {
 }
 
 #[tokio::test]
+async fn calls_that_are_made_together_may_come_in_another_order() {
+    let blink = "import asyncio\nasync def blink(on):\n    await light_toolkit.switch(on=on)\n    was = await light_toolkit.is_on()\n    \
+                 await asyncio.sleep(0)\n    await light_toolkit.switch(on=not was)\n\
+                 await asyncio.gather(*(blink(n % 2 == 0) for n in range(8)))\n";
+    let mut world = World::planning([format!("{blink}{}", send("'done'"))]).await;
+    assert_eq!(world.say_to("Blink", Planner::saying("yes")).await, Verdict::Replied);
+    assert_eq!(world.light.switched.lock().unwrap().len(), 16);
+}
+
+#[tokio::test]
 async fn a_plan_that_nobody_approves_waits_and_goes_on_in_another_process() {
     let mut world = World::planning([switches()]).await;
     let verdict = world.say("Blink").await;

@@ -11,6 +11,10 @@ const RUNNERS: [&str; 9] = ["sudo", "doas", "env", "nice", "nohup", "time", "tim
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 /// Lines within lines that are looked into.
 const DEPTH: usize = 4;
+/// Words of one command that are looked at.
+const WORDS: usize = 1_000;
+/// Words after one that runs others, among which the program is looked for.
+const RUN_WITHIN: usize = 20;
 
 pub(super) struct Commands;
 
@@ -45,17 +49,25 @@ fn in_line(line: &str, depth: usize) -> Option<String> {
 }
 
 fn in_words(words: &[&str], depth: usize) -> Option<String> {
+    let words = &words[..words.len().min(WORDS)];
+    let is_runner = |word: &&str| RUNNERS.contains(&name_of(word)) || word.contains('=');
+    let places = if words.first().is_some_and(is_runner) { 0..words.len().min(RUN_WITHIN) } else { 0..1 };
+    // The options of what runs others are passed over one by one: what is run is found all the same.
+    places.into_iter().find_map(|from| run(&words[from..], depth))
+}
+
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn run(words: &[&str], depth: usize) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    let program = program.rsplit('/').next().unwrap_or(program);
+    let program = name_of(program);
     let depth = depth.checked_sub(1)?;
     if SHELLS.contains(&program) {
         let is_line = |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
         let at = arguments.iter().position(is_line)?;
         return in_line(arguments.get(at + 1)?, depth);
-    }
-    if RUNNERS.contains(&program) || program.contains('=') {
-        // Their own options are passed over one by one: what is run is found all the same.
-        return (0..arguments.len()).find_map(|from| in_words(&arguments[from..], depth));
     }
     grave(program, arguments).map(str::to_owned)
 }
