@@ -191,6 +191,34 @@ pub enum Custom {
         /// How long the request took, in milliseconds.
         duration_ms: f64,
     },
+    /// What a program would do, before it does it.
+    Plan {
+        /// What tells it from other plans.
+        hash: String,
+        /// All of it, for a person.
+        text: String,
+        /// One object an effect: `toolkit`, `operation`, `arguments`, `risk`, `preview`, `answer`, `reason`, `struck`, and what
+        /// tells the call.
+        effects: Vec<Value>,
+    },
+    /// A call passed unasked because a person had said `always` to it.
+    Allowed {
+        /// The call's idempotency key.
+        tool_call_id: String,
+        /// `toolkit.operation`.
+        operation: String,
+        /// What is revoked to be asked again.
+        by: String,
+    },
+    /// A person said `always`.
+    Remembered {
+        /// What it is revoked by.
+        id: String,
+        /// `toolkit.operation`.
+        operation: String,
+        /// For which arguments.
+        arguments: String,
+    },
     /// The program asks the user.
     Question {
         /// The question's id.

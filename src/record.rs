@@ -106,14 +106,14 @@ pub enum Outcome {
     },
     /// It waits for something that may take long.
     Suspended {
-        /// What it waits for: `approval`, `question`, `doubt` (whether a call that was cut off is to be made again) or `sleep`.
+        /// What it waits for: `approval`, `plan`, `question`, `doubt` (whether a call that was cut off is to be made again) or `sleep`.
         on: String,
         /// The key of the call that waits.
         call: String,
     },
     /// A limit or a crash ended it; nothing was carried.
     Stopped {
-        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `killed`, `diverged`, `abandoned`.
+        /// A stable word: `wall`, `cpu`, `memory`, `output`, `calls`, `crash`, `cancelled`, `killed`, `denied`, `diverged`, `abandoned`.
         limit: String,
         /// The sentence for the model.
         message: String,

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Message};
-use crate::gate::{Approval, Attendant, waiting};
+use crate::gate::{Approval, Attendant, Consent, waiting};
 use crate::record::SessionRecord;
 use crate::session::{self, Session};
 use crate::store::redis::{TurnKind, TurnRequest, Turns};
@@ -28,7 +28,7 @@ struct Nobody;
 
 #[async_trait]
 impl Attendant for Nobody {
-    async fn approve(&self, _request: &Approval) -> Option<bool> {
+    async fn approve(&self, _request: &Approval) -> Option<Consent> {
         None
     }
 
@@ -171,7 +171,7 @@ impl Worker {
             }
             _ => drop(self.agent.resume(&mut session, attendant, cancel).await?),
         }
-        let waiting = waiting(&session, self.agent.parts.gate.secrets()).await?;
+        let waiting = waiting(&session, &self.agent.parts.gate).await?;
         Ok(waiting.and_then(|waiting| waiting.until))
     }
 

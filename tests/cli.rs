@@ -6,6 +6,10 @@
 mod branch;
 #[path = "cli/hooks.rs"]
 mod hooks;
+#[path = "cli/plan.rs"]
+mod plan;
+#[path = "cli/policy.rs"]
+mod policy;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/store.rs"]

@@ -238,19 +238,63 @@ fn ctrl_c_ends_a_question() {
 fn keys_pressed_before_an_approval_do_not_approve() {
     let program = "await host_toolkit.cpu()\nprint('one')\nawait host_toolkit.memory()\nprint('two')\n";
     let mut terminal = Terminal::run(&["-c", "gate.policy.read=\"ask\""], program);
-    terminal.wait_for("? May this read operation be called? host_toolkit.cpu({})\r\n[y/N] ");
+    terminal.wait_for("? May this read operation be called? host_toolkit.cpu({})\r\n[y/N/always/?] ");
     terminal.press("y\ny\n");
-    terminal.wait_for("? May this read operation be called? host_toolkit.memory({})\r\n[y/N] ");
+    terminal.wait_for("? May this read operation be called? host_toolkit.memory({})\r\n[y/N/always/?] ");
     terminal.press("n\n");
     let (code, stdout, rest) = terminal.end();
     assert_eq!((code, stdout.as_str()), (Some(4), "one\n"), "{rest}");
 }
 
 #[test]
+fn always_is_said_once_and_what_cannot_be_meant_is_asked_again() {
+    let program = "for _ in range(2):\n    await host_toolkit.cpu()\nprint('one')\nawait host_toolkit.memory()\n";
+    let mut terminal = Terminal::run(&["-c", "gate.policy.read=\"ask\""], program);
+    terminal.wait_for("host_toolkit.cpu({})\r\n[y/N/always/?] ");
+    terminal.press("?\n");
+    terminal.wait_for("? yes, no, always (these arguments), always any (any arguments), always NAME=PATTERN …\r\n");
+    terminal.wait_for("[y/N/always/?] ");
+    terminal.press("always path=x\n");
+    terminal.wait_for("this call has no argument `path`");
+    terminal.wait_for("[y/N/always/?] ");
+    terminal.press("always\n");
+    terminal.wait_for("~ host_toolkit.cpu({}) is allowed from now on (`fimble policy revoke ");
+    terminal.wait_for("host_toolkit.memory({})\r\n[y/N/always/?] ");
+    terminal.press("\n");
+    let (code, stdout, rest) = terminal.end();
+    assert_eq!((code, stdout.as_str()), (Some(4), "one\n"), "{rest}");
+}
+
+#[test]
+fn a_plan_is_looked_at_struck_out_from_and_approved() {
+    let home = Home::new();
+    let manifest = "name = 'say_toolkit'\ndescription = 'Says.'\n[[operation]]\nname = 'say'\ndescription = 'Says it.'\n\
+                    command = ['echo', '{text}']\nrisk = 'write'\nparams = { text = 'str' }\n";
+    std::fs::create_dir(home.folder.path().join("toolkits")).unwrap();
+    std::fs::write(home.folder.path().join("toolkits/say.toml"), manifest).unwrap();
+    let program =
+        "one = await say_toolkit.say(text='one')\ntwo = await say_toolkit.say(text='two')\nprint([one, two])\n";
+    let command = home.fimble(&["--toolkits", "toolkits", "run", "program.py", "--dry-run"], program);
+    let mut terminal = Terminal::of(home, command, false);
+    terminal.wait_for(
+        "  2. write       say_toolkit.say({\"text\":\"two\"})\r\n       {\"command\":[\"echo\",\"two\"]}\r\n",
+    );
+    terminal.wait_for("[y/N/numbers to strike out] ");
+    terminal.press("7\n");
+    terminal.wait_for("there is no effect 7; the plan has 2");
+    terminal.press("1\n");
+    terminal.wait_for("2 effects, 1 struck out\r\n    1. struck out: write       say_toolkit.say({\"text\":\"one\"})");
+    terminal.wait_for("[y/N/numbers to strike out] ");
+    terminal.press("y\n");
+    let (code, stdout, rest) = terminal.end();
+    assert_eq!((code, stdout.as_str()), (Some(0), "['', 'two']\n"), "{rest}");
+}
+
+#[test]
 fn a_round_that_waits_for_an_approval_can_be_seen_and_killed() {
     let program = "await host_toolkit.cpu()\n";
     let mut terminal = Terminal::run(&["-c", "gate.policy.read=\"ask\""], program);
-    terminal.wait_for("[y/N] ");
+    terminal.wait_for("[y/N/always/?] ");
     let shown = text(&terminal.home.output(&["ps", "--json"], program).stdout);
     let round: serde_json::Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(

@@ -4,6 +4,8 @@
 
 #[path = "turn/hooks.rs"]
 mod hooks;
+#[path = "turn/plan.rs"]
+mod plan;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use fimble::agent::{Agent, Cause, Config, Edited, Pending, PromptParts, Verdict};
 use fimble::event::{Custom, Event, EventKind};
-use fimble::gate::{Approval, Attendant, Gate, Secrets, Unattended};
+use fimble::gate::{Approval, Attendant, Consent, Gate, Secrets, Unattended};
 use fimble::interpreter::{self, Interpreter, Limits};
 use fimble::llm::scripted::Scripted;
 use fimble::llm::{Input, LlmError, Request};
@@ -77,8 +79,8 @@ struct Agreeable;
 
 #[async_trait]
 impl Attendant for Agreeable {
-    async fn approve(&self, _request: &Approval) -> Option<bool> {
-        Some(true)
+    async fn approve(&self, _request: &Approval) -> Option<Consent> {
+        Some(Consent::Once)
     }
 
     async fn answer(&self, _question: &str, _choices: &[String]) -> Option<String> {
@@ -91,8 +93,8 @@ struct Refusing;
 
 #[async_trait]
 impl Attendant for Refusing {
-    async fn approve(&self, _request: &Approval) -> Option<bool> {
-        Some(false)
+    async fn approve(&self, _request: &Approval) -> Option<Consent> {
+        Some(Consent::No)
     }
 
     async fn answer(&self, _question: &str, _choices: &[String]) -> Option<String> {

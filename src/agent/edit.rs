@@ -113,10 +113,11 @@ impl Agent {
         attendant: &Arc<dyn Attendant>,
         cancel: &CancellationToken,
     ) -> Result<(), AgentError> {
-        match withdraw(session, self.parts.gate.secrets()).await {
+        match withdraw(session, &self.parts.gate).await {
             Ok(()) => {}
             Err(AnswerError::Store(error)) => return Err(error.into()),
-            Err(AnswerError::NothingWaits(_) | AnswerError::NotAnAnswer { .. }) => return Ok(()),
+            // It does not wait any more.
+            Err(_) => return Ok(()),
         }
         let kept = Progress::of_session(session)?;
         let mut progress = kept.unwrap_or_else(|| Progress::of_message(goal, &self.config));

@@ -143,8 +143,8 @@ impl Agent {
         let secrets = self.parts.gate.secrets();
         self.tell_hooks(session, &message).await?;
         if session.record().turn.is_some()
-            && waiting(session, secrets).await?.is_some_and(|waiting| waiting.on == "question")
-            && answer(session, &message.text, secrets).await.is_ok()
+            && waiting(session, &self.parts.gate).await?.is_some_and(|waiting| waiting.on == "question")
+            && answer(session, &message.text, &self.parts.gate).await.is_ok()
             && let Some(verdict) = self.resume(session, Arc::clone(&attendant), cancel).await?
         {
             return Ok(verdict);

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::show::{Format, Screen};
-use super::{Failure, edit, open, resume, sessions};
+use super::{Failure, edit, open, policy, resume, sessions};
 use crate::agent::Agent;
 use crate::config::{Config, folders};
 use crate::event::Event;
@@ -52,6 +52,11 @@ pub(super) struct Chat {
     /// The model's name at the endpoint.
     #[arg(short, long, value_name = "NAME")]
     model: Option<String>,
+    #[command(flatten)]
+    policy: policy::Choice,
+    /// Find out first what would be changed, and ask for all of it at once; nothing is changed without that.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
     /// Approve what policy would ask for.
     #[arg(short, long)]
     yes: bool,
@@ -64,6 +69,10 @@ impl Chat {
     }
 
     pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
+        self.policy.apply(&mut config);
+        if self.dry_run {
+            config.gate.policy = std::mem::take(&mut config.gate.policy).planning();
+        }
         if self.yes {
             config.gate.policy = config.gate.policy.approving();
         }

@@ -16,6 +16,7 @@ mod more_toolkits;
 mod open;
 mod packages;
 mod person;
+mod policy;
 mod prompt;
 mod ps;
 mod resume;
@@ -103,6 +104,8 @@ enum Command {
     Ps(ps::Ps),
     /// End one running program; its session goes on.
     Kill(kill::Kill),
+    /// Show what may happen unasked, and take back what was allowed for always.
+    Policy(policy::PolicyCommand),
     /// Make turns for all that share a Redis.
     Worker(worker::WorkerCommand),
     /// Check this machine: jail layers, model, store, toolkits.
@@ -227,6 +230,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Packages(command) => command.execute(read(settings)?).await,
             Command::Prompt(command) => command.execute(read(settings)?).await,
             Command::Eval(command) => command.execute(read(settings)?).await,
+            Command::Policy(command) => command.execute(read(settings)?).await,
             Command::Ps(command) => command.execute().await,
             Command::Kill(command) => command.execute().await,
             Command::Worker(command) => {

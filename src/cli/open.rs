@@ -12,7 +12,7 @@ use super::{Failure, more_toolkits, secrets, service_toolkits, shipped_toolkits}
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
-use crate::gate::{Gate, SYSTEM_TOOLKIT};
+use crate::gate::{Gate, Memory, SYSTEM_TOOLKIT};
 use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
@@ -96,7 +96,13 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     secrets.add(store.into_iter().chain(toolkits).chain(servers));
-    Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets.clone())))
+    let gate = Gate::new(registry(config).await?, config.gate.clone(), secrets.clone());
+    Ok(Arc::new(gate.with_memory(memory())))
+}
+
+/// Where it is kept what this user said `always` to.
+pub(super) fn memory() -> Memory {
+    folders().map(|folders| Memory::in_file(folders.data.join("approvals.json"))).unwrap_or_default()
 }
 
 /// The session to go on with: the named one, the last one, or a new one.

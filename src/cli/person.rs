@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, oneshot};
 
 use super::output::clean;
 use super::show::clip;
-use crate::gate::{Approval, Attendant};
+use crate::gate::{ALWAYS, Approval, Attendant, Consent, Plan, PlanConsent};
 
 /// Characters of a call's arguments that an approval shows.
 const APPROVAL_CHARACTERS: usize = 500;
@@ -78,9 +78,39 @@ impl Person {
 
 #[async_trait]
 impl Attendant for Person {
-    async fn approve(&self, request: &Approval) -> Option<bool> {
-        let answer = self.ask(approval_text(request), "[y/N] ", true).await?;
-        Some(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+    async fn approve(&self, request: &Approval) -> Option<Consent> {
+        let mut text = approval_text(request);
+        loop {
+            let answer = self.ask(text, "[y/N/always/?] ", true).await?;
+            text = match request.read(&answer) {
+                Ok(consent) => return Some(consent),
+                Err(_) if answer == "?" => format!("yes, no, {ALWAYS}"),
+                // Something longer was meant; everything else is a no.
+                Err(reason) if answer.to_lowercase().starts_with("always") => reason,
+                Err(_) => return Some(Consent::No),
+            };
+        }
+    }
+
+    async fn approve_plan(&self, plan: &Plan) -> Option<String> {
+        let mut plan = plan.clone();
+        // The plan itself stands above.
+        let mut text = format!("May this be done? {}", plan.title());
+        loop {
+            let answer = self.ask(text, "[y/N/numbers to strike out] ", true).await?;
+            let is_numbers = answer.starts_with(|first: char| first.is_ascii_digit());
+            let said = if is_numbers { format!("strike {answer}") } else { answer.to_lowercase() };
+            text = match plan.read(&said) {
+                // What is struck out is looked at before it is approved.
+                Ok(PlanConsent::Yes(struck)) if said.starts_with("strike") => {
+                    plan = struck;
+                    format!("May this be done? {}", clean(&plan.text()))
+                }
+                Ok(PlanConsent::Yes(plan)) => return Some(plan.approving_words()),
+                Err(reason) if said.starts_with("strike") => reason,
+                Ok(PlanConsent::No) | Err(_) => return Some("no".to_owned()),
+            };
+        }
     }
 
     async fn answer(&self, question: &str, choices: &[String]) -> Option<String> {
@@ -101,8 +131,9 @@ fn approval_text(request: &Approval) -> String {
     let arguments = clean(&request.arguments);
     let hidden = arguments.chars().count().saturating_sub(APPROVAL_CHARACTERS);
     let hidden = if hidden == 0 { String::new() } else { format!("\n({hidden} more characters are not shown)") };
+    let reason = request.reason.as_ref().map_or(String::new(), |reason| format!("\n{}", clean(reason)));
     format!(
-        "May this {} operation be called? {}({}){hidden}",
+        "May this {} operation be called? {}({}){hidden}{reason}",
         request.risk,
         request.operation,
         clip(&arguments, APPROVAL_CHARACTERS)
@@ -146,7 +177,14 @@ mod tests {
 
     fn approval(arguments: &str) -> String {
         let operation = "git_toolkit.commit".to_owned();
-        approval_text(&Approval { operation, arguments: arguments.to_owned(), risk: fimble_toolkit::Risk::Write })
+        approval_text(&Approval {
+            operation,
+            arguments: arguments.to_owned(),
+            risk: fimble_toolkit::Risk::Write,
+            reason: None,
+            bound: serde_json::Map::new(),
+            is_grave: false,
+        })
     }
 
     #[test]

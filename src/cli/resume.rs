@@ -31,7 +31,7 @@ pub(super) async fn answer_and_go_on(config: Config, id: &str, said: &str, how: 
     let session = open::session(&config, store, Some(id)).await?;
     let hold = open::hold_id(&config, session.store(), id).await?;
     let gate = open::gate(&config).await?;
-    answer(&session, said, gate.secrets()).await?;
+    answer(&session, said, &gate).await?;
     drop(hold);
     go_on(config, id, how).await
 }
@@ -88,7 +88,7 @@ pub(super) fn turn_code(id: &str, verdict: &Verdict) -> ExitCode {
 
 /// What the session's program waits for, or that it was cut off; `None` if there is nothing to go on with.
 pub(super) async fn state(agent: &Agent, session: &Session) -> Result<Option<String>, Failure> {
-    let waiting = waiting(session, agent.parts.gate.secrets()).await?;
+    let waiting = waiting(session, &agent.parts.gate).await?;
     Ok(match waiting {
         Some(waiting) => Some(format!("round {} waits: {}", waiting.round, waiting.text)),
         None if session.record().turn.is_some() => Some("the last turn was cut off".to_owned()),
@@ -100,8 +100,9 @@ pub(super) async fn state(agent: &Agent, session: &Session) -> Result<Option<Str
 pub(super) fn tell_how_to_go_on(id: &str, on: &str) {
     match on {
         "sleep" => note!("hint: it goes on when the time has come: fimble sessions resume {id}"),
+        "plan" => note!("hint: fimble sessions answer {id} yes|no|'strike 2 3'"),
         "approval" => {
-            note!("hint: fimble sessions answer {id} yes|no; `fimble sessions edit {id}` changes the program")
+            note!("hint: fimble sessions answer {id} yes|no|always; `fimble sessions edit {id}` changes the program")
         }
         "doubt" => note!("hint: fimble sessions answer {id} again|skip|stop"),
         _ => note!("hint: fimble sessions answer {id} TEXT"),

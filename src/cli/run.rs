@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::show::{Format, Screen};
-use super::{Failure, open};
+use super::{Failure, open, policy};
 use crate::config::Config;
 use crate::event::{Custom, Event, EventKind};
 use crate::gate::{Attendant, Executed, Gate, Order, Stage, execute, resume};
@@ -30,6 +30,11 @@ pub(super) struct Run {
     /// Wall time in seconds. Default 60.
     #[arg(long, value_name = "S")]
     timeout: Option<f64>,
+    #[command(flatten)]
+    policy: policy::Choice,
+    /// Find out first what would be changed, and ask for all of it at once; nothing is changed without that.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
     /// Approve what policy would ask for.
     #[arg(short, long)]
     yes: bool,
@@ -49,6 +54,10 @@ impl Run {
     }
 
     pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
+        self.policy.apply(&mut config);
+        if self.dry_run {
+            config.gate.policy = std::mem::take(&mut config.gate.policy).planning();
+        }
         if self.yes {
             config.gate.policy = config.gate.policy.approving();
         }

@@ -80,7 +80,8 @@ pub(super) enum Sessions {
     Answer {
         /// The session's id.
         id: String,
-        /// The answer: to a question; `yes` or `no` to an approval; `again`, `skip` or `stop` about a call that was cut off.
+        /// The answer: to a question; `yes`, `no`, `always`, `always any` or `always NAME=PATTERN …` to an approval; `yes`, `no` or
+        /// `strike 2 3` to a plan; `again`, `skip` or `stop` about a call that was cut off.
         answer: String,
         #[command(flatten)]
         how: How,

@@ -216,6 +216,16 @@ impl Screen {
                     self.line(Color::Yellow.dimmed(), &format!("~ `{name}` is not kept: {reason}"));
                 }
             }
+            Custom::Plan { text, .. } => self.line(Style::new(), text),
+            Custom::Allowed { operation, by, .. } => {
+                let text = format!("~ {operation} is allowed by what was said before (`fimble policy revoke {by}`)");
+                self.line(Color::Yellow.dimmed(), &text);
+            }
+            Custom::Remembered { id, operation, arguments } => {
+                let what = clip(&format!("{operation}{arguments}"), SHOWN_CHARACTERS);
+                let text = format!("~ {what} is allowed from now on (`fimble policy revoke {id}`)");
+                self.line(Color::Yellow.dimmed(), &text);
+            }
             // Whoever is there sees it when it is their turn to answer.
             Custom::Question { .. } if self.attended => {}
             Custom::Question { text, choices, .. } => {

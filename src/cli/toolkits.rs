@@ -208,7 +208,7 @@ async fn statistics(config: &Config, name: Option<&str>, days: Option<u32>, json
 }
 
 /// `name=value` pairs as keyword arguments. A value is read as JSON where the parameter is no plain string.
-fn keyword(operation: &Operation, pairs: &[String]) -> Result<Map<String, Value>, Failure> {
+pub(super) fn keyword(operation: &Operation, pairs: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut arguments = Map::new();
     for pair in pairs {
         let (name, text) = pair.split_once('=').ok_or_else(|| {

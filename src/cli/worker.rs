@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, open};
+use super::{Failure, open, policy};
 use crate::config::{Config, StorePlace};
 use crate::store::redis::{Address, Settings, TurnKind, TurnRequest, Turns};
 use crate::worker::Worker;
@@ -24,6 +24,8 @@ pub(super) struct WorkerCommand {
     /// Seconds after which the turn of a worker that is not heard of goes to another one.
     #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=3600))]
     lease: u64,
+    #[command(flatten)]
+    policy: policy::Choice,
 }
 
 impl WorkerCommand {
@@ -32,7 +34,8 @@ impl WorkerCommand {
         settings
     }
 
-    pub(super) async fn execute(self, config: Config) -> Result<ExitCode, Failure> {
+    pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
+        self.policy.apply(&mut config);
         let (address, redis) = shared(&config)?;
         let store = open::store(&config).await?;
         let turns = Turns::open(&address, redis.patience).await?;

@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::patience::{NO, YES};
+use super::consent::{ALWAYS, Approval, Caller, Consent};
+use super::plan::{self, PLAN_ANSWERS, Plan, PlanConsent};
 use super::replay::end_after;
-use super::{Approval, Secrets};
+use super::{Gate, MemoryError, Secrets};
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
 use crate::store::StoreError;
@@ -18,6 +19,8 @@ pub(super) const APPROVAL: &str = "approval";
 pub(super) const QUESTION: &str = "question";
 /// Nobody knows whether a call was made.
 pub(super) const DOUBT: &str = "doubt";
+/// A plan waits for a person's approval.
+pub(super) const PLAN: &str = "plan";
 /// The program sleeps.
 pub(super) const SLEEP: &str = "sleep";
 
@@ -26,7 +29,7 @@ pub(super) const SLEEP: &str = "sleep";
 pub struct Waiting {
     /// The round's number.
     pub round: u64,
-    /// `approval`, `question`, `doubt` or `sleep`.
+    /// `approval`, `plan`, `question`, `doubt` or `sleep`.
     pub on: String,
     /// The question, or until when it sleeps.
     pub text: String,
@@ -55,6 +58,19 @@ pub enum AnswerError {
         /// What makes sense.
         choices: Vec<String>,
     },
+    /// The answer to an approval cannot be read, or cannot be given to this call.
+    #[error("{reason}\n\nthe question is: {question}")]
+    NotAnApproval {
+        /// What is wrong with it.
+        reason: String,
+        /// What was asked.
+        question: String,
+        /// What can be said.
+        hint: String,
+    },
+    /// It cannot be remembered.
+    #[error("what is said `always` to cannot be remembered: {0}")]
+    Memory(#[from] MemoryError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -69,6 +85,8 @@ impl AnswerError {
                 Some("it goes on by itself when the time has come; `fimble sessions resume` waits for it".to_owned())
             }
             AnswerError::NotAnAnswer { choices, .. } => Some(format!("answer {}", choices.join(" or "))),
+            AnswerError::NotAnApproval { hint, .. } => Some(hint.clone()),
+            AnswerError::Memory(error) => Some(format!("answer `yes` to approve it once; {}", error.hint())),
             AnswerError::Store(error) => error.hint().map(str::to_owned),
         }
     }
@@ -78,7 +96,7 @@ impl AnswerError {
 ///
 /// # Errors
 /// Those of the store.
-pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Waiting>, StoreError> {
+pub async fn waiting(session: &Session, gate: &Gate) -> Result<Option<Waiting>, StoreError> {
     let Some((round, on, key)) = session.open_round().and_then(|round| match &round.outcome {
         Some(Outcome::Suspended { on, call }) => Some((round.number, on.clone(), call.clone())),
         _ => None,
@@ -99,9 +117,13 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
             choices = given.filter_map(Value::as_str).map(str::to_owned).collect();
             argument("question").and_then(Value::as_str).unwrap_or_default().to_owned()
         }
+        PLAN => {
+            choices = vec![PLAN_ANSWERS.to_owned()];
+            plan_of(&call)?.text()
+        }
         DOUBT => {
             choices = DOUBTS.map(str::to_owned).into();
-            doubt(&call, secrets)
+            doubt(&call, gate.secrets())
         }
         SLEEP => {
             let seconds = argument("seconds").and_then(Value::as_f64).unwrap_or_default();
@@ -111,8 +133,8 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
             self::until(at)
         }
         _ => {
-            choices = vec![YES.to_owned(), NO.to_owned()];
-            approval(&call, secrets).question()
+            choices = ["yes", "no", ALWAYS].map(str::to_owned).into();
+            approval(session, gate, &call).question()
         }
     };
     Ok(Some(Waiting { round, on, text, choices, until, call, ended }))
@@ -122,8 +144,8 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
 ///
 /// # Errors
 /// Nothing waits for an answer, or this is none.
-pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<(), AnswerError> {
-    let Some(waiting) = waiting(session, secrets).await? else {
+pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), AnswerError> {
+    let Some(waiting) = waiting(session, gate).await? else {
         return Err(AnswerError::NothingWaits(session.record().id.clone()));
     };
     let said = said.trim();
@@ -137,21 +159,40 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
         QUESTION => {
             let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let picked = number.and_then(|index| waiting.choices.get(index)).cloned();
-            let text = secrets.mask(&picked.unwrap_or_else(|| said.to_owned()));
+            let text = gate.secrets().mask(&picked.unwrap_or_else(|| said.to_owned()));
             call.status = CallStatus::Done { result: Value::from(text) };
+        }
+        PLAN => {
+            let plan = plan_of(&call)?;
+            match plan.read(said) {
+                Ok(PlanConsent::Yes(plan)) => plan::keep(&mut call, &plan, CallStatus::Approved),
+                Ok(PlanConsent::No) => call.status = CallStatus::Failed { error: plan::rejection() },
+                Err(reason) => {
+                    let hint = format!("answer {PLAN_ANSWERS}");
+                    return Err(AnswerError::NotAnApproval { reason, question: plan.text(), hint });
+                }
+            }
         }
         DOUBT => match Doubt::of(said).ok_or_else(no_answer)? {
             Doubt::Again => call.status = CallStatus::Approved,
             doubt => call.status = CallStatus::Failed { error: doubt.error(&call) },
         },
         SLEEP => return Err(no_answer()),
-        _ => match said.to_lowercase().as_str() {
-            "y" | YES => call.status = CallStatus::Approved,
-            "n" | NO => {
+        _ => match approval(session, gate, &call).read(said) {
+            Ok(Consent::Once) => call.status = CallStatus::Approved,
+            Ok(Consent::Always(scope)) => {
+                let caller = caller(session);
+                gate.memory().remember(&caller.subject(&call, &call.arguments), scope)?;
+                call.status = CallStatus::Approved;
+            }
+            Ok(Consent::No) => {
                 let refusal = format!("the user did not approve {}; it was not called", name(&call));
                 call.status = CallStatus::Failed { error: ToolError::new(ErrorKind::Denied, refusal) };
             }
-            _ => return Err(no_answer()),
+            Err(reason) => {
+                let hint = format!("answer yes, no, {ALWAYS}");
+                return Err(AnswerError::NotAnApproval { reason, question: waiting.text.clone(), hint });
+            }
         },
     }
     if !matches!(call.status, CallStatus::Approved) {
@@ -164,8 +205,8 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
 ///
 /// # Errors
 /// The round waits for nothing, or the store failed.
-pub async fn withdraw(session: &Session, secrets: &Secrets) -> Result<(), AnswerError> {
-    let Some(Waiting { round, on, mut call, ended, .. }) = waiting(session, secrets).await? else {
+pub async fn withdraw(session: &Session, gate: &Gate) -> Result<(), AnswerError> {
+    let Some(Waiting { round, on, mut call, ended, .. }) = waiting(session, gate).await? else {
         return Err(AnswerError::NothingWaits(session.record().id.clone()));
     };
     let error = match on.as_str() {
@@ -230,10 +271,20 @@ pub(super) fn doubt(record: &CallRecord, secrets: &Secrets) -> String {
     )
 }
 
-/// The question whether a call may be made.
-pub(super) fn approval(record: &CallRecord, secrets: &Secrets) -> Approval {
-    let arguments = secrets.mask(&super::call::json_text(&record.arguments));
-    Approval { operation: name(record), arguments, risk: record.risk }
+/// The question whether a call of the session's last round may be made.
+fn approval(session: &Session, gate: &Gate, record: &CallRecord) -> Approval {
+    let judgement = gate.judge(&caller(session).subject(record, &record.arguments));
+    gate.approval(record, &judgement)
+}
+
+fn plan_of(call: &CallRecord) -> Result<Plan, StoreError> {
+    let corrupt = || StoreError::Corrupt { what: "plan", message: "it is not the one that its hash is of".to_owned() };
+    plan::of_record(call).ok_or_else(corrupt)
+}
+
+fn caller(session: &Session) -> Caller<'_> {
+    let program = session.open_round().map(|round| round.hole.as_str()).unwrap_or_default();
+    Caller { tenant: &session.record().tenant, user: &session.record().user, program }
 }
 
 /// Until when a program sleeps, in words.
@@ -241,6 +292,6 @@ pub(super) fn until(at: Timestamp) -> String {
     format!("it sleeps until {}", at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S"))
 }
 
-fn name(record: &CallRecord) -> String {
+pub(super) fn name(record: &CallRecord) -> String {
     format!("{}.{}", record.toolkit, record.operation)
 }

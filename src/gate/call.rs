@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::consent::{Caller, Consent};
 use super::hooks::Subject;
-use super::{Attendant, Decision, Gate, answer, system};
+use super::{Attendant, Decision, Gate, Judgement, system};
 use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
 
@@ -49,37 +50,35 @@ impl Gate {
             done_at: None,
             readings: Readings::default(),
         };
-        let (decision, mut refusal) = self.judge(&record);
-        let allowed = match hooked.over(decision) {
-            Decision::Allow => true,
-            Decision::Deny => false,
-            Decision::Ask => {
-                let answer = attendant.approve(&answer::approval(&record, &self.secrets)).await;
-                if answer.is_none() {
-                    refusal = format!(
-                        "{toolkit}.{operation} needs an approval and nobody is there to give it; it was not called"
-                    );
+        let caller = Caller { tenant: &context.tenant, user: &context.user, program: "" };
+        let judged = caller.subject(&record, &record.arguments);
+        let judgement = self.judge(&judged);
+        let judgement = Judgement { decision: hooked.over(judgement.decision), ..judgement };
+        let refusal = || judgement.refusal(&self.config.policy, &record);
+        match judgement.decision {
+            Decision::Allow => {}
+            Decision::Deny => return Err(refusal()),
+            Decision::Ask => match attendant.approve(&self.approval(&record, &judgement)).await {
+                Some(Consent::Once) => {}
+                Some(Consent::Always(scope)) => {
+                    if let Err(error) = self.memory.remember(&judged, scope) {
+                        tracing::warn!("this is not remembered: {error}");
+                    }
                 }
-                answer == Some(true)
-            }
-        };
-        if !allowed {
-            return Err(ToolError::new(ErrorKind::Denied, refusal));
+                Some(Consent::No) => return Err(refusal()),
+                None => {
+                    return Err(ToolError::new(
+                        ErrorKind::Denied,
+                        format!(
+                            "{toolkit}.{operation} needs an approval and nobody is there to give it; it was not called"
+                        ),
+                    ));
+                }
+            },
         }
         let result = self.run(found.as_ref(), &declared, &record, record.arguments.clone(), &context).await;
         self.hooks.after_call(&subject, &record, &result).await;
         result
-    }
-
-    /// What policy says of a call, and the sentence of its refusal.
-    pub(super) fn judge(&self, record: &CallRecord) -> (Decision, String) {
-        let name = format!("{}.{}", record.toolkit, record.operation);
-        let decision = self.config.policy.decide(record.risk);
-        let refusal = match decision {
-            Decision::Deny => format!("policy denies {} operations, so {name} was not called", record.risk),
-            Decision::Ask | Decision::Allow => format!("the user did not approve {name}; it was not called"),
-        };
-        (decision, refusal)
     }
 
     /// Waits for the call's turn, runs the toolkit within its deadline, bounds the result and masks it.

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use fimble_toolkit::ToolError;
+use tokio_util::sync::CancellationToken;
 
 use super::patience::Suspension;
 
@@ -10,6 +11,8 @@ use super::patience::Suspension;
 #[derive(Debug, Default)]
 pub struct Effects {
     state: Mutex<State>,
+    /// Cancelled once nothing more is done in this round.
+    over: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +47,11 @@ impl Effects {
     /// The sentence of a call that policy or the user refused.
     pub fn refused(&self) -> Option<String> {
         self.read(|state| state.refused.clone())
+    }
+
+    /// Returns once nothing more is done in this round: a call was refused, or differs from what it was.
+    pub(super) async fn over(&self) {
+        self.over.cancelled().await;
     }
 
     /// How the program's second run differed from its first, if it did.
@@ -98,10 +106,12 @@ impl Effects {
 
     pub(super) fn refuse(&self, sentence: String) {
         self.write(|state| state.refused = Some(sentence));
+        self.over.cancel();
     }
 
     pub(super) fn diverge(&self, sentence: String) {
         self.write(|state| state.diverged = state.diverged.take().or(Some(sentence)));
+        self.over.cancel();
     }
 
     /// The round waits; what it waited for first stays what it waits for.

@@ -8,8 +8,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::performance::Performance;
-use super::replay::Replay;
-use super::{Attendant, Gate};
+use super::{Attendant, Gate, plan};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{self, Interpreter, Limits};
@@ -120,8 +119,13 @@ pub async fn execute(
         suffix: suffix.clone(),
         repairs: program.repairs.clone(),
     }));
-    let first = Replay::of(Vec::new());
-    Performance { stage, session, program, order, settle }.until_it_ends(round, first, Vec::new()).await
+    let mut calls = Vec::new();
+    if stage.gate.policy().plans() {
+        let drawn_up = plan::record(&session.record().id, round.number);
+        session.journal(round.number).request(&drawn_up).await?;
+        calls.push(drawn_up);
+    }
+    Performance { stage, session, program, order, settle }.until_it_ends(round, calls, Vec::new()).await
 }
 
 /// Goes on with the session's last round if it was cut off or waits for something: its program runs again, and its calls are
@@ -147,9 +151,9 @@ pub async fn resume(
     };
     let program = reopened(&round.prefix, &round.hole, &round.suffix, &known);
     let order = Order { goal: round.goal.clone(), ..order };
-    let replay = Replay::of(session.calls(round.number).await?);
+    let calls = session.calls(round.number).await?;
     let performance = Performance { stage, session, program: &program, order, settle };
-    performance.until_it_ends(round, replay, told).await.map(Some)
+    performance.until_it_ends(round, calls, told).await.map(Some)
 }
 
 /// Gives up a round that was cut off or waits: it is stored as stopped, with nothing carried. Its calls stay in the journal.
@@ -171,6 +175,13 @@ pub(super) async fn end_cut_off_calls(session: &Session, round: &Round, emitter:
     let journal = session.journal(round.number);
     for mut call in session.calls(round.number).await? {
         if matches!(call.status, CallStatus::Done { .. } | CallStatus::Failed { .. }) {
+            continue;
+        }
+        if plan::is_plan(&call) {
+            // Carried out, or given up: it is no call that anybody waits for.
+            call.status = CallStatus::Done { result: call.arguments.get("hash").cloned().unwrap_or_default() };
+            call.done_at = Some(Timestamp::now());
+            journal.finish(&call).await?;
             continue;
         }
         let error = ToolError::new(ErrorKind::Failed, "cut off: the program no longer waited for the answer");

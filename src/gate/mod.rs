@@ -19,17 +19,23 @@
 mod answer;
 mod call;
 mod command;
+mod consent;
 mod effects;
 mod execute;
 mod glob;
 mod hooks;
+mod judge;
 mod limits;
 mod live;
 mod locks;
 mod patience;
 mod performance;
+mod plan;
 mod policy;
+mod proposal;
+mod rehearse;
 mod replay;
+mod risk;
 mod round;
 mod secrets;
 mod system;
@@ -44,13 +50,20 @@ use serde::{Deserialize, Serialize};
 
 pub use answer::{AnswerError, Waiting, answer, waiting, withdraw};
 pub use command::{CommandError, CommandLimits, Said, ask};
+pub use consent::{ALWAYS, Approval, Consent};
 pub use effects::Effects;
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use hooks::{Hook, HookConfig, HookEvent};
+pub use judge::{Judgement, Lifted};
 pub use limits::{CallLimit, Per};
 pub use live::{Live, RoundView, Wait, WaitKind};
 pub use locks::ResourceLock;
-pub use policy::{Decision, Policy};
+pub use plan::{PLAN_ANSWERS, Plan, PlanConsent, PlannedEffect};
+pub use policy::{
+    Decision, Memory, MemoryError, PROFILES, Pattern, PatternError, Policy, Profile, Remembered, Rule, Scope, Source,
+    Subject,
+};
+pub use risk::{Config as AnalyserConfig, Finding, Reaction};
 pub use round::RoundGate;
 pub use secrets::{MaskedStream, SHORTEST as SHORTEST_SECRET, Secrets};
 pub use system::NAME as SYSTEM_TOOLKIT;
@@ -64,7 +77,7 @@ use crate::interpreter::HostCall;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What happens to a call by its risk.
+    /// What happens to calls.
     pub policy: Policy,
     /// Programs that are told what happens and may say something about it. Default none.
     pub hooks: HookConfig,
@@ -77,6 +90,8 @@ pub struct Config {
     /// Where processes of one user meet that change the same. Default none: only the sessions of one process; the command line
     /// sets `$XDG_DATA_HOME/fimble/resources`.
     pub lock_folder: Option<PathBuf>,
+    /// Who looks at calls apart from the policy.
+    pub analysers: AnalyserConfig,
     /// Seconds one call may take where its operation names no time. Default 30.
     pub call_timeout_s: f64,
     /// KiB of one call's arguments. Default 1,024.
@@ -85,6 +100,10 @@ pub struct Config {
     pub result_kib: u64,
     /// KiB of a result that an event shows. Default 4.
     pub event_result_kib: u64,
+    /// Effects that a plan may have. Default 200.
+    pub plan_effects: u32,
+    /// KiB of all effects of a plan, with arguments and previews. Default 4,096.
+    pub plan_kib: u64,
     /// The longest `system_toolkit.sleep` in seconds. Default 604,800, a week.
     pub sleep_s: f64,
     /// Seconds that a program's process is kept while it waits for a person or sleeps; it runs again from its journal
@@ -103,10 +122,13 @@ impl Default for Config {
             locks: ResourceLock::shipped(),
             turn_s: 20.0,
             lock_folder: None,
+            analysers: AnalyserConfig::default(),
             call_timeout_s: 30.0,
             arguments_kib: 1_024,
             result_kib: 4_096,
             event_result_kib: 4,
+            plan_effects: 200,
+            plan_kib: 4_096,
             sleep_s: 604_800.0,
             grace_s: 30.0,
             flush_ms: 500,
@@ -136,7 +158,11 @@ impl Config {
 #[async_trait]
 pub trait Attendant: Send + Sync {
     /// May this call be made? `None` if nobody is there to say.
-    async fn approve(&self, request: &Approval) -> Option<bool>;
+    async fn approve(&self, request: &Approval) -> Option<Consent>;
+    /// What is said to a plan, in the words that [`Plan::read`] reads; `None` if nobody is there to say. Default: nobody is.
+    async fn approve_plan(&self, _plan: &Plan) -> Option<String> {
+        None
+    }
     /// The answer to a question; `None` if nobody is there to give one.
     async fn answer(&self, question: &str, choices: &[String]) -> Option<String>;
     /// Whether a round that sleeps longer than its process is kept is waited for here; otherwise somebody resumes it when the
@@ -146,31 +172,13 @@ pub trait Attendant: Send + Sync {
     }
 }
 
-/// A call that policy wants a person to approve.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Approval {
-    /// `toolkit.operation`.
-    pub operation: String,
-    /// The bound arguments as JSON text, masked.
-    pub arguments: String,
-    /// The declared risk.
-    pub risk: fimble_toolkit::Risk,
-}
-
-impl Approval {
-    /// The question, in words.
-    pub fn question(&self) -> String {
-        format!("May this {} operation be called? {}({})", self.risk, self.operation, self.arguments)
-    }
-}
-
 /// Nobody is there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unattended;
 
 #[async_trait]
 impl Attendant for Unattended {
-    async fn approve(&self, _request: &Approval) -> Option<bool> {
+    async fn approve(&self, _request: &Approval) -> Option<Consent> {
         None
     }
 
@@ -184,6 +192,8 @@ pub struct Gate {
     registry: Arc<Registry>,
     config: Config,
     secrets: Secrets,
+    analysers: risk::Chain,
+    memory: Memory,
     live: Arc<Live>,
     hooks: hooks::Hooks,
     limits: limits::Limits,
@@ -191,12 +201,20 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate before `registry`.
+    /// A gate before `registry`, which remembers nothing that people say.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
         let hooks = hooks::Hooks::new(config.hooks.clone(), secrets.clone());
         let limits = limits::Limits::new(config.limits.clone(), config.turn());
         let locks = locks::Locks::new(config.locks.clone(), config.turn(), config.lock_folder.clone());
-        Self { registry, config, secrets, live: Arc::default(), hooks, limits, locks }
+        let analysers = risk::Chain::new(&config.analysers, &secrets);
+        let (live, memory) = (Arc::default(), Memory::default());
+        Self { registry, config, secrets, analysers, memory, live, hooks, limits, locks }
+    }
+
+    /// The same gate, which remembers there what people say `always` to.
+    #[must_use]
+    pub fn with_memory(self, memory: Memory) -> Self {
+        Self { memory, ..self }
     }
 
     /// The rounds that run now.

@@ -9,9 +9,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Attendant;
+use super::consent::{Approval, Consent};
 use super::effects::Effects;
 use super::live::{Running, WaitKind};
-use super::{Approval, Attendant};
 
 /// Runs while at least one question is open.
 #[derive(Debug, Default)]
@@ -106,14 +107,13 @@ impl Patience {
     }
 
     /// May this call be made? Otherwise why nobody has said so yet.
-    pub(super) async fn approve(&self, request: Approval) -> Result<bool, End> {
+    pub(super) async fn approve(&self, request: Approval) -> Result<Consent, End> {
         let _waiting = self.running.wait(WaitKind::Approval, &request.operation);
-        let attendant = Arc::clone(&self.attendant);
-        let answer = async move {
-            let approved = attendant.approve(&request).await?;
-            Some(if approved { YES } else { NO }.to_owned())
-        };
-        self.within_grace(answer).await.map(|answer| answer == YES)
+        let (attendant, asked) = (Arc::clone(&self.attendant), request.clone());
+        // In words: an answer that comes after the process was let go goes through the journal.
+        let answer = async move { Some(attendant.approve(&asked).await?.words()) };
+        // What cannot be read is no consent.
+        self.within_grace(answer).await.map(|said| request.read(&said).unwrap_or(Consent::No))
     }
 
     /// The answer to a question; otherwise why there is none yet.
@@ -157,7 +157,3 @@ impl Patience {
         }
     }
 }
-
-/// How an approval is answered, in words.
-pub(super) const YES: &str = "yes";
-pub(super) const NO: &str = "no";

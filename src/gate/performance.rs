@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::answer::{self, AnswerError};
 use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_calls};
 use super::patience::{End, Patience, Suspension};
+use super::plan::{self, Mode};
 use super::replay::{Replay, Teller};
 use super::system::System;
 use super::{Gate, MaskedStream, RoundGate};
@@ -20,6 +21,9 @@ use crate::program::Program;
 use crate::record::{CallRecord, CallStatus, Outcome, Round, RoundUsage, SessionStatus, WrittenVariable};
 use crate::session::{Session, written_variable};
 use crate::store::StoreError;
+
+/// How long a program that was denied a call may take to end: for its `finally`, and for its last words.
+const DENIED_GRACE: Duration = Duration::from_secs(5);
 
 /// Characters of a call's arguments in [`Executed::calls`].
 const LINE_CHARACTERS: usize = 100;
@@ -37,10 +41,10 @@ pub(super) struct Performance<'a, 'b> {
 }
 
 /// How one run of the program went.
-struct Played {
-    finished: Finished,
-    host: Arc<RoundGate>,
-    was_killed: bool,
+pub(super) struct Played {
+    pub(super) finished: Finished,
+    pub(super) host: Arc<RoundGate>,
+    pub(super) was_killed: bool,
 }
 
 impl Performance<'_, '_> {
@@ -48,13 +52,26 @@ impl Performance<'_, '_> {
     pub async fn until_it_ends(
         mut self,
         mut round: Round,
-        mut replay: Replay,
+        mut calls: Vec<CallRecord>,
         mut told: Vec<Event>,
     ) -> Result<Executed, ExecuteError> {
         let mut may_lose = true;
         loop {
+            let mode = match Mode::of(&calls) {
+                Mode::Rejected(sentence) => return self.reject(round, sentence).await,
+                Mode::Proposed(plan) => match self.propose(&mut round, plan).await? {
+                    Some(executed) => return Ok(executed),
+                    None => {
+                        calls = self.session.calls(round.number).await?;
+                        continue;
+                    }
+                },
+                mode => mode,
+            };
+            let replay = Replay::of(calls);
+            let replay = if matches!(mode, Mode::Carry(_)) { replay.in_any_order() } else { replay };
             let has_acted = replay.has_calls();
-            let played = match self.play(&round, replay, &told).await {
+            let played = match self.play(&round, replay, &told, mode.clone()).await {
                 Ok(played) => played,
                 // What may have acted is not ended by a failure of ours: it goes on from its journal.
                 Err(error) if has_acted || matches!(error, ExecuteError::Store(_)) => return Err(error),
@@ -79,16 +96,27 @@ impl Performance<'_, '_> {
                     return Ok(executed);
                 }
                 self.session.reopen_round();
+            } else if let Some(plan) = self.drawn_up(&mode, &played) {
+                self.take_usage(&mut round, &played.finished);
+                if let Some(executed) = self.propose(&mut round, plan).await? {
+                    return Ok(executed);
+                }
             } else {
                 return self.end(round, played).await;
             }
             told = self.session.events_of_open_round().await?;
-            replay = Replay::of(self.session.calls(round.number).await?);
+            calls = self.session.calls(round.number).await?;
         }
     }
 
     /// Runs the program once. What it is told again is not told to front ends.
-    async fn play(&mut self, round: &Round, replay: Replay, told: &[Event]) -> Result<Played, ExecuteError> {
+    async fn play(
+        &mut self,
+        round: &Round,
+        replay: Replay,
+        told: &[Event],
+        mode: Mode,
+    ) -> Result<Played, ExecuteError> {
         let Stage { gate, interpreter, attendant, cancel } = self.stage;
         let session = &mut *self.session;
         let context = SessionContext {
@@ -106,6 +134,7 @@ impl Performance<'_, '_> {
         let repeat = Repeat { seed: round.seed.clone(), readings: replay.readings() };
         let effects = Arc::default();
         let teller = Teller::new(session.emitter(), told);
+        let teller = if matches!(mode, Mode::Draw(_)) { teller.quiet() } else { teller };
         let patience = Arc::new(Patience::new(
             Arc::clone(attendant),
             Arc::clone(&entered.running),
@@ -129,11 +158,13 @@ impl Performance<'_, '_> {
             journal: session.journal(round.number),
             teller,
             context,
+            program: round.hole.as_str().into(),
             running: Arc::clone(&entered.running),
             patience,
             system,
             effects,
             replay,
+            mode,
             acting: watch::Sender::new(0),
             prints: Mutex::new(MaskedStream::new(gate.secrets.clone())),
         });
@@ -150,11 +181,19 @@ impl Performance<'_, '_> {
         tokio::pin!(running);
         let mut flush = tokio::time::interval(gate.config.flush());
         flush.tick().await;
+        // A program can catch the exception that ends it, and goes no further all the same.
+        let effects = Arc::clone(&host.effects);
+        let outlived_denial = async move {
+            effects.over().await;
+            tokio::time::sleep(DENIED_GRACE).await;
+        };
+        tokio::pin!(outlived_denial);
         let ran = loop {
             tokio::select! {
                 ran = &mut running => break ran,
                 // Toolkits that act are let finish, so that their results are in the journal.
                 () = async { host.suspending().cancelled().await; host.quiet().await }, if !ended.is_cancelled() => ended.cancel(),
+                () = &mut outlived_denial, if !ended.is_cancelled() => ended.cancel(),
                 // Whoever follows from another process sees what happens while it happens.
                 _ = flush.tick() => session.save().await?,
             }
@@ -168,6 +207,7 @@ impl Performance<'_, '_> {
     fn suspension(&self, played: &Played) -> Option<Suspension> {
         let is_let_go = matches!(played.finished.ending, Ending::Cancelled) && !played.was_killed;
         let suspension = played.host.effects().take_suspension()?;
+        let is_let_go = is_let_go && played.host.effects().ending().is_none();
         (is_let_go && !self.stage.cancel.is_cancelled()).then_some(suspension)
     }
 
@@ -198,13 +238,13 @@ impl Performance<'_, '_> {
     }
 
     /// Waits for the end of a suspension; true if the round can go on.
-    async fn comes(&mut self, end: End) -> Result<bool, ExecuteError> {
+    pub(super) async fn comes(&mut self, end: End) -> Result<bool, ExecuteError> {
         let cancel = self.stage.cancel;
         let goes_on = match end {
             End::Elsewhere => false,
             End::Answer(asking) => tokio::select! {
                 said = asking => match said.ok().flatten() {
-                    Some(said) => match answer::answer(self.session, &said, self.stage.gate.secrets()).await {
+                    Some(said) => match answer::answer(self.session, &said, self.stage.gate).await {
                         Ok(()) => true,
                         Err(AnswerError::Store(error)) => return Err(error.into()),
                         Err(_) => false,
@@ -237,13 +277,20 @@ impl Performance<'_, '_> {
         let diverged = played.host.effects().diverged().or_else(|| played.host.missing().filter(|_| ran_on));
         round.outcome = Some(match diverged {
             Some(message) => Outcome::Stopped { limit: "diverged".to_owned(), message },
-            None => outcome(gate, finished, played.was_killed),
+            None => match self.swallowed(&played) {
+                Some(message) => Outcome::Stopped { limit: "denied".to_owned(), message },
+                None => outcome(gate, finished, played.was_killed),
+            },
         });
         round.output = gate.secrets().mask(&finished.output);
+        if let Mode::Carry(plan) = &played.host.mode {
+            plan.notes().iter().for_each(|note| round.output.push_str(&format!("{note}\n")));
+        }
         round.statements_done = finished.statements_done;
         round.ended_at = Some(Timestamp::now());
         self.take_usage(&mut round, finished);
-        let keeps = !matches!(&round.outcome, Some(Outcome::Stopped { limit, .. }) if limit == "diverged");
+        let keeps =
+            !matches!(&round.outcome, Some(Outcome::Stopped { limit, .. }) if limit == "diverged" || limit == "denied");
         let (written, removed, not_carried) =
             if keeps { self.carry(&round, &played.finished) } else { Default::default() };
         round.written = written.iter().map(|written| written.variable.name.clone()).collect();
@@ -255,6 +302,17 @@ impl Performance<'_, '_> {
         self.session.commit_round(round, written, removed).await?;
         crash::point("round committed");
         Ok(executed)
+    }
+
+    /// The sentence of a refused call whose exception the program did not end by: it caught it, or nobody waited for it.
+    fn swallowed(&self, played: &Played) -> Option<String> {
+        let sentence = played.host.effects().refused()?;
+        let ended_by_it = match &played.finished.ending {
+            Ending::Raised { exception, .. } => exception == "Denied",
+            Ending::Cancelled => played.was_killed || self.stage.cancel.is_cancelled(),
+            _ => false,
+        };
+        (!ended_by_it).then_some(sentence)
     }
 
     /// What of a program's variables the session may keep, the names that are gone, and those that are not kept.
@@ -281,7 +339,7 @@ impl Performance<'_, '_> {
         (written, removed, not_carried)
     }
 
-    fn take_usage(&self, round: &mut Round, finished: &Finished) {
+    pub(super) fn take_usage(&self, round: &mut Round, finished: &Finished) {
         let usage = &finished.usage;
         round.usage = RoundUsage {
             wall_ms: round.usage.wall_ms + usage.wall.as_secs_f64() * 1_000.0,
@@ -310,13 +368,13 @@ impl Performance<'_, '_> {
             waiting: None,
             refused: effects.refused(),
             contexts: effects.contexts(),
-            calls: calls.iter().map(|call| call_line(gate, call)).collect(),
+            calls: calls.iter().filter(|call| !plan::is_plan(call)).map(|call| call_line(gate, call)).collect(),
             written: round.written.clone(),
             not_carried,
         })
     }
 
-    fn tell_end(&self, round: &Round, executed: &Executed) {
+    pub(super) fn tell_end(&self, round: &Round, executed: &Executed) {
         let (kind, message) = ending_words(executed);
         let value = match &executed.outcome {
             Outcome::Finished { value } => value.clone(),
@@ -367,7 +425,7 @@ fn ending_words(executed: &Executed) -> (&'static str, String) {
 }
 
 /// `git_toolkit.log(limit=5)`, with what went wrong if it failed.
-fn call_line(gate: &Gate, call: &CallRecord) -> String {
+pub(super) fn call_line(gate: &Gate, call: &CallRecord) -> String {
     let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut arguments = arguments.join(", ");
     if let Some((end, _)) = arguments.char_indices().nth(LINE_CHARACTERS) {

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::plan;
 use crate::event::{Custom, Event, EventKind};
 use crate::record::{CallRecord, CallStatus, Readings};
 use crate::session::Emitter;
@@ -21,8 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What a round did in its earlier run; nothing, if this is its first.
 #[derive(Debug)]
 pub(super) struct Replay {
-    /// By number, those that were not asked for yet.
-    calls: Mutex<BTreeMap<u64, CallRecord>>,
+    /// By number and key, those that were not asked for yet.
+    calls: Mutex<BTreeMap<(u64, String), CallRecord>>,
+    /// True if calls may come in another order than before.
+    by_key: bool,
     /// The numbers of the answered ones, in the order of their answers.
     order: Vec<u64>,
     /// How many of those are answered again.
@@ -40,7 +43,9 @@ pub(super) fn end_after(last: Option<Timestamp>) -> Timestamp {
 
 impl Replay {
     /// Of the calls that were journaled so far.
-    pub fn of(calls: Vec<CallRecord>) -> Self {
+    pub fn of(mut calls: Vec<CallRecord>) -> Self {
+        // No program makes it.
+        calls.retain(|call| !plan::is_plan(call));
         let mut answered: Vec<_> = calls
             .iter()
             .filter(|call| matches!(call.status, CallStatus::Done { .. } | CallStatus::Failed { .. }))
@@ -48,11 +53,12 @@ impl Replay {
             .collect();
         answered.sort();
         let ended = answered.iter().filter_map(|(at, _)| *at).max();
-        let calls: BTreeMap<u64, CallRecord> = calls.into_iter().map(|call| (call.number, call)).collect();
+        let calls: BTreeMap<_, _> = calls.into_iter().map(|call| ((call.number, call.key.clone()), call)).collect();
         let mut readings = Readings::default();
         calls.values().for_each(|call| readings.extend(&call.readings));
         Self {
             calls: Mutex::new(calls),
+            by_key: false,
             order: answered.into_iter().map(|(_, number)| number).collect(),
             answered: watch::Sender::new(0),
             readings,
@@ -68,6 +74,12 @@ impl Replay {
         now
     }
 
+    /// The same, for a program whose calls take other times than before, so that those that are made together come in another
+    /// order: a call is known by its place and its arguments alone.
+    pub fn in_any_order(self) -> Self {
+        Self { by_key: true, ..self }
+    }
+
     /// True if a call was made before.
     pub fn has_calls(&self) -> bool {
         !lock(&self.calls).is_empty()
@@ -81,7 +93,12 @@ impl Replay {
     /// The record of the call of that number, if it was made before. The error says how the program differs from itself.
     pub fn take(&self, number: u64, key: &str, called: &str) -> Result<Option<CallRecord>, String> {
         let mut calls = lock(&self.calls);
-        let Some(record) = calls.remove(&number) else { return Ok(None) };
+        let place = match self.by_key {
+            true => calls.keys().find(|(_, known)| known == key).cloned(),
+            false => calls.range((number, String::new())..).next().map(|(place, _)| place.clone()),
+        };
+        let place = place.filter(|(known, _)| self.by_key || *known == number);
+        let Some(record) = place.and_then(|place| calls.remove(&place)) else { return Ok(None) };
         if record.key == key {
             return Ok(Some(record));
         }
@@ -120,6 +137,8 @@ impl Replay {
 pub(super) struct Teller {
     emitter: Emitter,
     told: std::sync::Arc<Mutex<Told>>,
+    /// True if what the program says is not told: it will say it again.
+    is_quiet: bool,
 }
 
 /// What was told before and not again yet.
@@ -141,7 +160,12 @@ impl Teller {
                 kind => told.ids.extend(id_of(kind)),
             }
         }
-        Self { emitter, told: std::sync::Arc::new(Mutex::new(told)) }
+        Self { emitter, told: std::sync::Arc::new(Mutex::new(told)), is_quiet: false }
+    }
+
+    /// The same, for a program that only says what it would do.
+    pub fn quiet(self) -> Self {
+        Self { is_quiet: true, ..self }
     }
 
     /// Tells nobody.
@@ -156,6 +180,9 @@ impl Teller {
 
     /// Tells an event that is new.
     pub fn emit(&self, kind: EventKind) {
+        if self.is_quiet && matches!(kind, EventKind::Custom(Custom::Print { .. } | Custom::Statement { .. })) {
+            return;
+        }
         let mut told = lock(&self.told);
         let kind = match kind {
             EventKind::Custom(Custom::Print { text }) => {

@@ -1,5 +1,6 @@
 //! The gate of one round: the [`Host`] that answers a program's calls.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,13 +13,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Doubt};
 use super::call::json_text;
+use super::consent::{Caller, Consent};
 use super::effects::Effects;
 use super::hooks::{Hooked, Subject};
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
+use super::plan::Mode;
 use super::replay::{Replay, Teller};
 use super::system::{self, System};
-use super::{Decision, Gate, MaskedStream};
+use super::{Decision, Gate, Judgement, Lifted, MaskedStream, Scope};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
@@ -33,11 +36,15 @@ pub struct RoundGate {
     pub(super) journal: Journal,
     pub(super) teller: Teller,
     pub(super) context: SessionContext,
+    /// What runs.
+    pub(super) program: Arc<str>,
     pub(super) running: Arc<Running>,
     pub(super) patience: Arc<Patience>,
     pub(super) system: Arc<System>,
     pub(super) effects: Arc<Effects>,
     pub(super) replay: Replay,
+    /// What this run of the program is for.
+    pub(super) mode: Mode,
     /// How many toolkits act now.
     pub(super) acting: watch::Sender<usize>,
     /// What the program prints, on its way to the events.
@@ -45,7 +52,7 @@ pub struct RoundGate {
 }
 
 /// Where a call's way through the gate begins.
-enum Start {
+pub(super) enum Start {
     /// It was made before.
     Again(CallRecord),
     /// It is new; its record is in no journal yet.
@@ -123,16 +130,28 @@ impl RoundGate {
                 return Err(ToolError::new(ErrorKind::Denied, sentence));
             }
         };
+        let way = match (&self.mode, start) {
+            (Mode::Draw(draft), Start::New(record)) => {
+                let rehearsed = self.rehearse(draft, record, toolkit.as_ref(), &operation, &arguments);
+                rehearsed.await.map_continue(Start::New)
+            }
+            (Mode::Carry(plan), start) => self.carry(plan, start, &arguments).await,
+            (_, start) => ControlFlow::Continue(start),
+        };
+        let start = match way {
+            ControlFlow::Continue(start) => start,
+            ControlFlow::Break(answer) => return answer,
+        };
         let mut arguments = arguments;
         let mut record = match start {
             Start::Again(record) if record.done_at.is_some() => return self.answered(record).await,
             Start::Again(record) => {
                 let (record, hooked) = self.hooked(record, true, &operation, &mut arguments).await?;
-                self.go_on(record, &operation, &hooked).await?
+                self.go_on(record, &operation, &arguments, &hooked).await?
             }
             Start::New(record) => {
                 let (record, hooked) = self.hooked(record, false, &operation, &mut arguments).await?;
-                self.admit(record, false, &hooked).await?
+                self.admit(record, &arguments, false, &hooked).await?
             }
         };
         self.tell_request(&record);
@@ -225,9 +244,15 @@ impl RoundGate {
     }
 
     /// A call that was made before and not answered: it may go on if nothing is done twice.
-    async fn go_on(&self, record: CallRecord, operation: &Operation, hooked: &Hooked) -> Result<CallRecord, ToolError> {
+    async fn go_on(
+        &self,
+        record: CallRecord,
+        operation: &Operation,
+        arguments: &Map<String, Value>,
+        hooked: &Hooked,
+    ) -> Result<CallRecord, ToolError> {
         match record.status {
-            CallStatus::Waiting => self.admit(record, true, hooked).await,
+            CallStatus::Waiting => self.admit(record, arguments, true, hooked).await,
             CallStatus::Requested if !operation.idempotent => self.resolve(record).await,
             CallStatus::Approved => self.request(record, true).await,
             _ => Ok(record),
@@ -256,6 +281,7 @@ impl RoundGate {
     async fn admit(
         &self,
         mut record: CallRecord,
+        arguments: &Map<String, Value>,
         is_journaled: bool,
         hooked: &Hooked,
     ) -> Result<CallRecord, ToolError> {
@@ -263,28 +289,63 @@ impl RoundGate {
         if record.toolkit == system::NAME {
             return self.request(record, is_journaled).await;
         }
-        let (policy, refusal) = self.gate.judge(&record);
-        let refusal = match (hooked.over(policy), refusal) {
-            (Decision::Allow, _) => return self.request(record, is_journaled).await,
-            (Decision::Deny, refusal) => refusal,
-            (Decision::Ask, refusal) => {
-                match self.patience.approve(answer::approval(&record, self.gate.secrets())).await {
-                    Ok(true) => return self.request(record, is_journaled).await,
-                    Ok(false) => refusal,
+        let judgement = self.gate.judge(&self.caller().subject(&record, arguments));
+        let judgement = Judgement { decision: hooked.over(judgement.decision), ..judgement };
+        match judgement.decision {
+            Decision::Allow => {
+                if let Some(Lifted::ByMemory(remembered)) = &judgement.lifted {
+                    self.tell_allowed(&record, &remembered.id);
+                }
+                return self.request(record, is_journaled).await;
+            }
+            Decision::Deny => {}
+            Decision::Ask => {
+                let approval = self.gate.approval(&record, &judgement);
+                let text = approval.question();
+                match self.patience.approve(approval).await {
+                    Ok(Consent::Once) => return self.request(record, is_journaled).await,
+                    Ok(Consent::Always(scope)) => {
+                        self.remember(&record, scope);
+                        return self.request(record, is_journaled).await;
+                    }
+                    Ok(Consent::No) => {}
                     Err(end) => {
                         if !is_journaled {
                             self.journal.request(&record).await.map_err(not_journaled)?;
                         }
                         self.tell_request(&record);
-                        let text = answer::approval(&record, self.gate.secrets()).question();
                         let call = record.key.clone();
                         self.patience.suspend(Suspension { on: answer::APPROVAL, call, text, end }).await
                     }
                 }
             }
-        };
-        let error = ToolError::new(ErrorKind::Denied, refusal);
+        }
+        let error = judgement.refusal(&self.gate.config.policy, &record);
         self.fail(&mut record, is_journaled, error).await
+    }
+
+    pub(super) fn caller(&self) -> Caller<'_> {
+        Caller { tenant: &self.context.tenant, user: &self.context.user, program: &self.program }
+    }
+
+    /// Keeps what a person said `always` to. The call itself is approved all the same.
+    fn remember(&self, record: &CallRecord, scope: Scope) {
+        match self.gate.memory.remember(&self.caller().subject(record, &record.arguments), scope) {
+            Ok(remembered) => {
+                let (id, arguments) = (remembered.id, remembered.arguments.to_string());
+                self.teller.emit(EventKind::Custom(Custom::Remembered {
+                    id,
+                    operation: remembered.operation,
+                    arguments,
+                }));
+            }
+            Err(error) => tracing::warn!("this is not remembered: {error}"),
+        }
+    }
+
+    fn tell_allowed(&self, record: &CallRecord, by: &str) {
+        let (tool_call_id, operation) = (record.key.clone(), answer::name(record));
+        self.teller.emit(EventKind::Custom(Custom::Allowed { tool_call_id, operation, by: by.to_owned() }));
     }
 
     /// Journals that the toolkit is about to act; an effect without a record must not happen.
@@ -302,7 +363,7 @@ impl RoundGate {
     }
 
     /// Ends a call that is not made.
-    async fn fail(
+    pub(super) async fn fail(
         &self,
         record: &mut CallRecord,
         is_journaled: bool,
@@ -355,7 +416,7 @@ impl RoundGate {
         usize::try_from(self.gate.config.event_result_kib.saturating_mul(1_024)).unwrap_or(usize::MAX)
     }
 
-    fn tell_request(&self, record: &CallRecord) {
+    pub(super) fn tell_request(&self, record: &CallRecord) {
         self.teller.emit(EventKind::ToolCallChunk {
             tool_call_id: record.key.clone(),
             tool_call_name: format!("{}.{}", record.toolkit, record.operation),
@@ -363,7 +424,7 @@ impl RoundGate {
         });
     }
 
-    fn tell_result(&self, record: &CallRecord, begun: Instant) {
+    pub(super) fn tell_result(&self, record: &CallRecord, begun: Instant) {
         let (content, failed) = match &record.status {
             CallStatus::Failed { error } => {
                 self.effects.fail(error.clone());
@@ -408,7 +469,7 @@ impl Host for RoundGate {
     }
 }
 
-fn not_journaled(error: StoreError) -> ToolError {
+pub(super) fn not_journaled(error: StoreError) -> ToolError {
     ToolError::new(ErrorKind::Denied, format!("the call cannot be journaled, so it was not made: {error}"))
 }
 

@@ -79,8 +79,7 @@ async fn a_call_that_a_hook_has_asked_about_is_made_once_somebody_approves() {
     let mut world = world([hole], hooks).await;
     assert!(matches!(world.say("light").await, Verdict::Waiting { on, .. } if on == "approval"));
     world.reopen().await;
-    let secrets = world.agent.parts.gate.secrets().clone();
-    fimble::gate::answer(&world.session, "yes", &secrets).await.unwrap();
+    fimble::gate::answer(&world.session, "yes", &world.agent.parts.gate).await.unwrap();
     world.reopen().await;
     assert_eq!(world.resume(Arc::new(Unattended)).await, Some(Verdict::Replied));
     assert_eq!(world.contents(SegmentKind::Reply), ["False"]);
@@ -96,8 +95,7 @@ async fn a_hook_that_gives_other_arguments_after_the_approval_stops_the_call() {
     let hooks = HookConfig { pre_tool_use: script(&turncoat), ..HookConfig::default() };
     let mut world = world(["await light_toolkit.switch(True)\n"], hooks).await;
     assert!(matches!(world.say("light").await, Verdict::Waiting { .. }));
-    let secrets = world.agent.parts.gate.secrets().clone();
-    fimble::gate::answer(&world.session, "yes", &secrets).await.unwrap();
+    fimble::gate::answer(&world.session, "yes", &world.agent.parts.gate).await.unwrap();
     let verdict = world.resume(Arc::new(Unattended)).await;
     assert!(
         matches!(&verdict, Some(Verdict::Denied { account }) if account.contains("other arguments")),

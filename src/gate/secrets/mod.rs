@@ -16,7 +16,7 @@ pub use stream::MaskedStream;
 use mask::Mask;
 
 /// What a secret is replaced by.
-const MASK: &str = "********";
+pub(in crate::gate) const MASK: &str = "********";
 
 /// Bytes of the shortest value that is masked: shorter ones would blot out ordinary text.
 pub const SHORTEST: usize = 6;

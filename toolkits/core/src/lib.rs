@@ -10,6 +10,7 @@ mod error;
 mod name;
 mod named;
 mod person;
+mod preview;
 mod python_names;
 mod schema;
 mod signature;
@@ -21,6 +22,7 @@ pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};
 pub use named::{named_value, offer_values, offered_values};
 pub use person::{Answers, Person};
+pub use preview::Preview;
 pub use python_names::{python_name, python_names};
 pub use signature::{annotation, classes, literal, parameter_text, signature};
 
@@ -49,6 +51,15 @@ pub trait Toolkit: Send + Sync {
 
     /// Runs one operation and returns its result as JSON.
     async fn call(&self, call: Call) -> Result<Value, ToolError>;
+
+    /// What a call would do. It changes nothing; it may look. Asked for plans of what a program would do, of operations that
+    /// change something. Default `None`: it is not known.
+    ///
+    /// # Errors
+    /// The call would fail, whatever else happens.
+    async fn preview(&self, _call: &Call) -> Result<Option<Preview>, ToolError> {
+        Ok(None)
+    }
 }
 
 /// Implements [`Toolkit`] for the type of an inherent `impl` block.
@@ -59,7 +70,8 @@ pub trait Toolkit: Send + Sync {
 /// - `#[toolkit(name = "…")]`: the Python name.
 /// - `#[operation(risk = "read" | "write" | "destructive")]`: what it can do to the world; must be said. Also
 ///   `idempotent` (default: true for reads, else false), `timeout_s = 10` (seconds; default: the gate's),
-///   `enabled = false` (default true), `name = "…"` (default: the method's name).
+///   `enabled = false` (default true), `name = "…"` (default: the method's name), `preview = "…"` (default none: the name of a
+///   plain method `async fn(&self, call: &Call) -> Result<Option<Preview>, ToolError>` that says what a call would do).
 /// - Parameters are owned types that implement `Deserialize` and `JsonSchema`. An `Option<T>` need not be given, nor
 ///   one with `#[default(20)]`. A doc comment on a parameter is its description. A parameter of type `&Call` or
 ///   `&SessionContext` gets the call or its context and is no parameter of the operation.

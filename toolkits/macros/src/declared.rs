@@ -25,6 +25,8 @@ pub(crate) struct Operation {
     pub(crate) enabled: bool,
     /// An expression of type `Option<Duration>`.
     pub(crate) timeout: TokenStream,
+    /// The method that says what a call would do.
+    pub(crate) preview: Option<Ident>,
 }
 
 /// Something that a method takes.

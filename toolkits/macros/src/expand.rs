@@ -69,6 +69,7 @@ fn implementation(block: &ItemImpl, name: &str, description: &str, operations: &
     let kind = &block.self_ty;
     let declarations = operations.iter().map(declaration);
     let arms = operations.iter().map(arm);
+    let preview = preview(operations);
     let conditions: Vec<_> = block.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     quote! {
         #(#conditions)*
@@ -98,6 +99,32 @@ fn implementation(block: &ItemImpl, name: &str, description: &str, operations: &
                     #(#arms)*
                     _ => ::core::result::Result::Err(::fimble_toolkit::expansion::unknown_operation(self, &call)),
                 }
+            }
+
+            #preview
+        }
+    }
+}
+
+/// The trait's method where an operation has a preview; its default does where none has.
+fn preview(operations: &[Operation]) -> TokenStream {
+    let arms = operations.iter().filter_map(|operation| {
+        let Operation { name, conditions, preview, .. } = operation;
+        let preview = preview.as_ref()?;
+        Some(quote!(#(#conditions)* #name => self.#preview(call).await,))
+    });
+    let arms: Vec<_> = arms.collect();
+    if arms.is_empty() {
+        return TokenStream::new();
+    }
+    quote! {
+        async fn preview(
+            &self,
+            call: &::fimble_toolkit::Call,
+        ) -> ::core::result::Result<::core::option::Option<::fimble_toolkit::Preview>, ::fimble_toolkit::ToolError> {
+            match ::std::string::String::as_str(&call.operation) {
+                #(#arms)*
+                _ => ::core::result::Result::Ok(::core::option::Option::None),
             }
         }
     }

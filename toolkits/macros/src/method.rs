@@ -52,6 +52,7 @@ pub(crate) fn operation(method: &mut ImplItemFn, complaints: &mut Complaints) ->
         idempotent: options.idempotent,
         enabled: options.enabled,
         timeout: options.timeout,
+        preview: options.preview,
     })
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct OperationOptions {
     pub(crate) enabled: bool,
     /// An expression of type `Option<Duration>`.
     pub(crate) timeout: TokenStream,
+    /// The method that says what a call would do.
+    pub(crate) preview: Option<Ident>,
 }
 
 /// Reads `#[operation(…)]`.
@@ -56,6 +58,7 @@ pub(crate) fn operation_options(attribute: &Attribute, complaints: &mut Complain
         idempotent: false,
         enabled: true,
         timeout: quote!(::core::option::Option::None),
+        preview: None,
     };
     let words = match &attribute.meta {
         Meta::Path(_) => Vec::new(),
@@ -74,11 +77,13 @@ pub(crate) fn operation_options(attribute: &Attribute, complaints: &mut Complain
             "name" => options.name = word.string(complaints).and_then(|name| checked_name(name, complaints)),
             "idempotent" => idempotent = word.boolean(complaints),
             "enabled" => options.enabled = word.boolean(complaints).unwrap_or(true),
+            "preview" => options.preview = word.string(complaints).and_then(|name| method_name(&name, complaints)),
             "timeout_s" => options.timeout = word.seconds(complaints).unwrap_or(options.timeout),
             other => complaints.at(
                 &word.key,
                 format!(
-                    "unknown key `{other}`: `#[operation]` takes `risk`, `idempotent`, `timeout_s`, `enabled` and `name`"
+                    "unknown key `{other}`: `#[operation]` takes `risk`, `idempotent`, `timeout_s`, `enabled`, `preview` \
+                     and `name`"
                 ),
             ),
         }
@@ -202,6 +207,16 @@ fn risk_variant(risk: &LitStr, complaints: &mut Complaints) -> Option<Ident> {
         }
     };
     Some(Ident::new(variant, risk.span()))
+}
+
+fn method_name(name: &LitStr, complaints: &mut Complaints) -> Option<Ident> {
+    match name.parse::<Ident>() {
+        Ok(ident) => Some(ident),
+        Err(_) => {
+            complaints.at(name, "`preview` takes the name of a method: `preview = \"preview_set\"`");
+            None
+        }
+    }
 }
 
 fn checked_name(name: LitStr, complaints: &mut Complaints) -> Option<String> {

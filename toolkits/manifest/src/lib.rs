@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit, is_python_name, named_value};
+use fimble_toolkit::{Call, Declaration, ErrorKind, Preview, ToolError, Toolkit, is_python_name, named_value};
 use serde_json::Value;
 
 pub use operation::{DEFAULT_OUTPUT_KIB, MOST_OUTPUT_KIB, MOST_TIMEOUT_S};
@@ -189,6 +189,11 @@ impl Toolkit for Manifest {
             return Err(ToolError::new(ErrorKind::UnknownOperation, reason));
         };
         operation.call(&call, &self.home, self.variables()).await
+    }
+
+    async fn preview(&self, call: &Call) -> Result<Option<Preview>, ToolError> {
+        let operation = self.operations.iter().find(|operation| operation.declared.name == call.operation);
+        operation.map(|operation| operation.preview(call)).transpose()
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use fimble_toolkit::{Call, ErrorKind, Operation as Declared, Risk, ToolError, is_python_name};
+use fimble_toolkit::{Call, ErrorKind, Operation as Declared, Preview, Risk, ToolError, is_python_name};
 use serde_json::Value;
 
 use crate::command::{Command, Filled};
@@ -119,6 +119,21 @@ impl Operation {
         };
         let finished = finished.map_err(|unfinished| self.unfinished(unfinished, &filled))?;
         self.result(&finished, &filled.program)
+    }
+
+    /// The command that a call would run.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub(crate) fn preview(&self, call: &Call) -> Result<Preview, ToolError> {
+        let arguments = self.parameters.iter().map(|parameter| parameter.argument(call));
+        let filled = self.command.fill(&self.parameters, &arguments.collect::<Result<Vec<_>, _>>()?)?;
+        let words: Vec<String> = std::iter::once(filled.program).chain(filled.arguments).collect();
+        let mut effect = serde_json::json!({"command": words});
+        if let (Some(effect), false) = (effect.as_object_mut(), filled.variables.is_empty()) {
+            effect.insert("variables".to_owned(), filled.variables.into_iter().collect());
+        }
+        Ok(Preview::of(effect))
     }
 
     fn result(&self, finished: &Finished, program: &str) -> Result<Value, ToolError> {

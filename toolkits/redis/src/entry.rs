@@ -211,6 +211,11 @@ pub(crate) async fn delete(connection: &mut Connection, keys: &[String]) -> Resu
     Ok(Changed { changed: connection.ask(cmd("UNLINK").arg(keys)).await? })
 }
 
+/// Refuses a time that cannot be set.
+pub(crate) fn check_ttl(seconds: Option<u64>) -> Result<(), ToolError> {
+    seconds.map_or(Ok(()), |seconds| checked(seconds).map(drop))
+}
+
 /// The server takes 0 as an order to delete.
 fn checked(seconds: u64) -> Result<u64, ToolError> {
     if seconds == 0 {

@@ -7,6 +7,7 @@
 
 mod connection;
 mod entry;
+mod preview;
 mod status;
 
 use std::fmt;
@@ -188,7 +189,7 @@ impl Redis {
     }
 
     /// Sets a key to a text, whatever it was.
-    #[operation(risk = "write", idempotent, timeout_s = 60)]
+    #[operation(risk = "write", idempotent, timeout_s = 60, preview = "preview_set")]
     async fn set(
         &self,
         /// The key.
@@ -202,7 +203,7 @@ impl Redis {
     }
 
     /// Lets a key be gone after some seconds, or never.
-    #[operation(risk = "write", timeout_s = 60)]
+    #[operation(risk = "write", timeout_s = 60, preview = "preview_expire")]
     async fn expire(
         &self,
         /// The key.
@@ -214,15 +215,20 @@ impl Redis {
     }
 
     /// Deletes keys.
-    #[operation(risk = "destructive", idempotent, timeout_s = 60)]
+    #[operation(risk = "destructive", idempotent, timeout_s = 60, preview = "preview_delete")]
     async fn delete(
         &self,
         /// The keys, no patterns; at most 1000.
         keys: Vec<String>,
     ) -> Result<Changed, ToolError> {
-        if keys.is_empty() || keys.len() > DELETED {
-            return Err(ToolError::invalid_argument(format!("`keys` has 1 to {DELETED} keys, not {}", keys.len())));
-        }
+        check_deleted(&keys)?;
         entry::delete(&mut self.server.connect().await?, &keys).await
     }
+}
+
+fn check_deleted(keys: &[String]) -> Result<(), ToolError> {
+    if (1..=DELETED).contains(&keys.len()) {
+        return Ok(());
+    }
+    Err(ToolError::invalid_argument(format!("`keys` has 1 to {DELETED} keys, not {}", keys.len())))
 }

@@ -290,3 +290,40 @@ async fn what_is_wrong_is_told_in_the_server_s_words_without_the_password() {
         assert!(error.hint.is_some() && !error.message.contains("hunter5"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_change_can_be_looked_at_before_it_is_made_and_does_what_was_said() {
+    let server = Server::start(&[]);
+    let toolkit = server.toolkit(Config::default());
+    server.run(&["SET", "old", "one"]);
+    server.run(&["SET", "brief", "x", "EX", "1000"]);
+    for (operation, arguments, effect) in [
+        ("set", json!({"key": "old", "value": "two"}), json!({"before": "one", "after": "two", "ttl_s": null})),
+        ("set", json!({"key": "new", "value": "v", "ttl_s": 9}), json!({"before": null, "after": "v", "ttl_s": 9})),
+        ("expire", json!({"key": "none"}), json!({"is_there": false, "ttl_s": {"before": null, "after": null}})),
+        ("expire", json!({"key": "old", "ttl_s": 5}), json!({"is_there": true, "ttl_s": {"before": null, "after": 5}})),
+        ("delete", json!({"keys": ["old", "old", "brief", "none"]}), json!({"deletes": 2})),
+        ("delete", json!({"keys": ["none"]}), json!({"deletes": 0})),
+    ] {
+        let asked = Call {
+            operation: operation.into(),
+            arguments: arguments.as_object().cloned().unwrap(),
+            key: String::new(),
+            context: SessionContext::default(),
+            cancellation: tokio_util::sync::CancellationToken::new(),
+        };
+        let told = toolkit.preview(&asked).await.unwrap().unwrap();
+        assert_eq!(told.effect, effect, "{operation}");
+        // Only now it is made.
+        assert_eq!(call(&toolkit, operation, arguments).await.ok(), told.result, "{operation}");
+    }
+    let wrong = Call {
+        operation: "set".into(),
+        arguments: json!({"key": "k", "value": "v", "ttl_s": 0}).as_object().cloned().unwrap(),
+        key: String::new(),
+        context: SessionContext::default(),
+        cancellation: tokio_util::sync::CancellationToken::new(),
+    };
+    assert_eq!(toolkit.preview(&wrong).await.unwrap_err().kind, ErrorKind::InvalidArgument);
+    assert_eq!(toolkit.preview(&Call { operation: "get".into(), ..wrong }).await, Ok(None));
+}
