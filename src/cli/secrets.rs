@@ -74,7 +74,7 @@ impl SecretCommand {
 }
 
 fn list(config: &Config) -> Result<(), Failure> {
-    let kept = config.secret_file()?.read()?;
+    let kept = config.kept_secrets()?;
     let named = config.secret_names();
     let names: BTreeSet<&String> = kept.keys().chain(&named).collect();
     for name in names {
@@ -143,7 +143,7 @@ impl Drop for Silent {
 
 /// What no output of any command may show, as far as that is known without asking anybody.
 pub(super) fn known(config: &Config) -> Result<&'static Secrets, Failure> {
-    let kept = config.secret_file()?.read()?;
+    let kept = config.kept_secrets()?;
     let variables = config.secret_names().into_iter().filter_map(|name| std::env::var(name).ok());
     let own = config.llm.api_key.iter().map(|key| key.reveal().to_owned());
     // Keys that lie in the environment for other programs must not be seen either.
@@ -158,7 +158,7 @@ pub(super) fn known(config: &Config) -> Result<&'static Secrets, Failure> {
 /// Those that are [`known`], and what the configured command prints, which toolkits get from then on.
 pub(super) async fn all(config: &Config) -> Result<&'static Secrets, Failure> {
     let secrets = known(config)?;
-    let mut offered: BTreeMap<String, String> = config.secret_file()?.read()?;
+    let mut offered: BTreeMap<String, String> = config.kept_secrets()?;
     for name in &config.secrets.names {
         let value = asked(config, name).await.map_err(|reason| {
             Failure::usage(format!("the secret `{name}` cannot be had: {reason}"))

@@ -62,6 +62,14 @@ impl Config {
         })
     }
 
+    /// What the file of secrets holds, by name; nothing for a user without a home folder who names none.
+    ///
+    /// # Errors
+    /// As of [`SecretFile::read`].
+    pub fn kept_secrets(&self) -> Result<BTreeMap<String, String>, ConfigError> {
+        self.secret_file().map_or_else(|_| Ok(BTreeMap::new()), |file| file.read())
+    }
+
     /// The names of environment variables and secrets that the settings refer to. What manifests and files of MCP servers
     /// name is not among them.
     pub fn secret_names(&self) -> BTreeSet<String> {

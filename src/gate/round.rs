@@ -15,7 +15,7 @@ use super::answer::{self, Doubt};
 use super::call::json_text;
 use super::consent::{Caller, Consent};
 use super::effects::Effects;
-use super::hooks::{Hooked, Subject};
+use super::hooks::{HookEvent, Hooked, Subject};
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::plan::Mode;
@@ -169,7 +169,7 @@ impl RoundGate {
         crash::point("call done");
         drop(acting);
         self.tell_result(&record, begun);
-        if !is_own {
+        if !is_own && !self.gate.hooks.is_silent(HookEvent::PostToolUse) {
             let tell = |kind| self.teller.emit(kind);
             let subject = self.subject(&record, &called, &operation, &tell);
             let hooked = self.gate.hooks.after_call(&subject, &record, &result).await;
@@ -188,22 +188,29 @@ impl RoundGate {
         operation: &Operation,
         arguments: &mut Map<String, Value>,
     ) -> Result<(CallRecord, Hooked), ToolError> {
-        if record.toolkit == system::NAME {
+        if record.toolkit == system::NAME || self.gate.hooks.is_silent(HookEvent::PreToolUse) {
             return Ok((record, Hooked::default()));
         }
         let called = format!("{}.{}", record.toolkit, record.operation);
+        let may_have_acted = matches!(record.status, CallStatus::Requested);
+        let not_called = |why: &str| match may_have_acted {
+            true => format!("{called} was under way when the program was cut off and may have acted; {why}"),
+            false => format!("{called} was not called; {why}"),
+        };
         let tell = |kind| self.teller.emit(kind);
         let asked = self.gate.hooks.before_call(&self.subject(&record, &called, operation, &tell), arguments).await;
         let hooked = match asked {
             Ok(hooked) => hooked,
-            Err(error) => {
+            Err(mut error) => {
+                if may_have_acted {
+                    error.message = not_called(&error.message);
+                }
                 return self.fail(&mut record, is_journaled, error).await.map(|record| (record, Hooked::default()));
             }
         };
         let shown = self.masked(arguments);
         if is_journaled && shown != record.arguments {
-            let sentence =
-                format!("{called} was not called: a hook gives it other arguments than before it was cut off");
+            let sentence = not_called("a hook gives it other arguments than before the program was cut off");
             let error = ToolError::new(ErrorKind::Denied, sentence);
             return self.fail(&mut record, true, error).await.map(|record| (record, hooked));
         }

@@ -143,7 +143,7 @@ impl Hooks {
     }
 
     /// True if nobody is told of `event`.
-    fn is_silent(&self, event: HookEvent) -> bool {
+    pub fn is_silent(&self, event: HookEvent) -> bool {
         self.config.of(event).is_empty()
     }
 
