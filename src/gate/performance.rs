@@ -69,7 +69,10 @@ impl Performance<'_, '_> {
                 mode => mode,
             };
             let replay = Replay::of(calls);
-            let replay = if matches!(mode, Mode::Carry(_)) { replay.in_any_order() } else { replay };
+            let replay = match &mode {
+                Mode::Carry(plan) => replay.in_any_order(&plan.readings),
+                _ => replay,
+            };
             let has_acted = replay.has_calls();
             let played = match self.play(&round, replay, &told, mode.clone()).await {
                 Ok(played) => played,

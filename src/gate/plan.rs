@@ -43,6 +43,9 @@ pub struct Plan {
     pub effects: Vec<PlannedEffect>,
     /// Why more may come after them; `None` if the program ran to its end.
     pub ends: Option<String>,
+    /// What clocks said before calls that are in no journal, by the numbers of the calls: the real run is told the same.
+    #[serde(default)]
+    pub readings: Vec<(u64, Readings)>,
 }
 
 /// One call that would change something.
@@ -233,6 +236,7 @@ pub(super) struct Draft {
 #[derive(Debug, Default)]
 struct Collected {
     effects: Vec<PlannedEffect>,
+    readings: Vec<(u64, Readings)>,
     /// Of their JSON.
     bytes: u64,
 }
@@ -250,11 +254,22 @@ impl Draft {
         has_room
     }
 
+    /// Notes what clocks said before a call that is in no journal.
+    pub fn note(&self, number: u64, readings: Readings) {
+        if readings.is_empty() {
+            return;
+        }
+        let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        collected.bytes = collected.bytes.saturating_add(call::json_text(&readings).len() as u64);
+        collected.readings.push((number, readings));
+    }
+
     /// What was collected, in the order of the program's calls.
     pub fn finish(&self, ends: Option<String>) -> Plan {
-        let mut effects = self.collected.lock().unwrap_or_else(PoisonError::into_inner).effects.clone();
+        let collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut effects, readings) = (collected.effects.clone(), collected.readings.clone());
         effects.sort_by_key(|effect| effect.number);
-        Plan { effects, ends }
+        Plan { effects, ends, readings }
     }
 }
 

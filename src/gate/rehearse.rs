@@ -32,7 +32,10 @@ impl RoundGate {
     ) -> Way<CallRecord> {
         if record.toolkit == system::NAME {
             return match LATER.contains(&record.operation.as_str()) {
-                true => ControlFlow::Break(Ok(Value::Null)),
+                true => {
+                    draft.note(record.number, record.readings);
+                    ControlFlow::Break(Ok(Value::Null))
+                }
                 false => ControlFlow::Continue(record),
             };
         }
@@ -60,7 +63,8 @@ impl RoundGate {
             }
         };
         let reason = judgement.reason(policy).map(|reason| secrets.mask(&reason));
-        let CallRecord { number, key, toolkit, operation, arguments, risk, .. } = record.clone();
+        let CallRecord { number, key, toolkit, operation, arguments, risk, readings, .. } = record.clone();
+        draft.note(number, readings);
         let effect = PlannedEffect {
             number,
             key,

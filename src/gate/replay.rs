@@ -30,7 +30,8 @@ pub(super) struct Replay {
     order: Vec<u64>,
     /// How many of those are answered again.
     answered: watch::Sender<usize>,
-    readings: Readings,
+    /// What clocks said before each call, by its number.
+    readings: BTreeMap<u64, Readings>,
     /// When the last call ended.
     ended: Mutex<Option<Timestamp>>,
 }
@@ -54,8 +55,8 @@ impl Replay {
         answered.sort();
         let ended = answered.iter().filter_map(|(at, _)| *at).max();
         let calls: BTreeMap<_, _> = calls.into_iter().map(|call| ((call.number, call.key.clone()), call)).collect();
-        let mut readings = Readings::default();
-        calls.values().for_each(|call| readings.extend(&call.readings));
+        let mut readings: BTreeMap<u64, Readings> = BTreeMap::new();
+        calls.values().for_each(|call| readings.entry(call.number).or_default().extend(&call.readings));
         Self {
             calls: Mutex::new(calls),
             by_key: false,
@@ -75,8 +76,11 @@ impl Replay {
     }
 
     /// The same, for a program whose calls take other times than before, so that those that are made together come in another
-    /// order: a call is known by its place and its arguments alone.
-    pub fn in_any_order(self) -> Self {
+    /// order: a call is known by its place and its arguments alone. `readings` are those of calls that are in no journal yet.
+    pub fn in_any_order(mut self, readings: &[(u64, Readings)]) -> Self {
+        for (number, readings) in readings {
+            self.readings.entry(*number).or_insert_with(|| readings.clone());
+        }
         Self { by_key: true, ..self }
     }
 
@@ -87,7 +91,9 @@ impl Replay {
 
     /// What clocks said to the program.
     pub fn readings(&self) -> Readings {
-        self.readings.clone()
+        let mut all = Readings::default();
+        self.readings.values().for_each(|readings| all.extend(readings));
+        all
     }
 
     /// The record of the call of that number, if it was made before. The error says how the program differs from itself.

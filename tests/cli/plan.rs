@@ -69,6 +69,19 @@ fn a_dry_run_changes_nothing_and_its_approval_does_exactly_what_was_shown() {
 }
 
 #[test]
+fn times_and_chance_are_the_same_when_it_is_done() {
+    let counting = Counting::with_input("first\n");
+    let program = "import random, time, uuid\nbefore = time.time()\nawait files_toolkit.read('in.txt')\n\
+                   await count_toolkit.add(file='FILE', text=f'{before} {time.time()} {random.random()}')\n\
+                   await system_toolkit.send_message(f'{time.time()}')\n\
+                   await count_toolkit.add(file='FILE', text=f'{time.time()} {time.monotonic()} {uuid.uuid4()}')\n";
+    let dry = counting.dry_run(program);
+    let real = counting.answer("yes");
+    assert_eq!(real.status.code(), Some(0), "{}", stderr(&real));
+    assert!(counting.lines().len() == 2 && counting.lines().iter().all(|line| stderr(&dry).contains(line)));
+}
+
+#[test]
 fn what_is_struck_out_is_not_made_and_the_rest_is() {
     let counting = Counting::with_input("first\n");
     let dry = counting.dry_run(PROGRAM);

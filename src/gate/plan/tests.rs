@@ -21,7 +21,7 @@ fn effect(number: u64, text: &str) -> PlannedEffect {
 }
 
 fn plan() -> Plan {
-    Plan { effects: vec![effect(2, "a"), effect(3, "b"), effect(7, "c")], ends: None }
+    Plan { effects: vec![effect(2, "a"), effect(3, "b"), effect(7, "c")], ..Plan::default() }
 }
 
 #[test]
