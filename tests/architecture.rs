@@ -82,7 +82,8 @@ const DOORS: [&str; 2] = ["src/gate/call.rs", "src/gate/system.rs"];
 fn a_toolkit_is_called_at_the_gate_and_nowhere_else() {
     // Whoever cannot name a `Call` cannot make one, and without one no toolkit can be called.
     let mut wrong = Vec::new();
-    for file in sources(&["src"], &["rs"]) {
+    // Tests implement toolkits of their own.
+    for file in sources(&["src"], &["rs"]).into_iter().filter(|file| !file.ends_with("tests.rs")) {
         let text = std::fs::read_to_string(&file).unwrap();
         let is_door = DOORS.iter().any(|door| file == Path::new(door));
         wrong.extend(

@@ -41,8 +41,8 @@ impl Store for Forgetful {
         self.0.append(session, segments, events).await
     }
 
-    async fn segments(&self, session: &str) -> Stored<Vec<Segment>> {
-        self.0.segments(session).await
+    async fn segments(&self, session: &str, after: u64, limit: u32) -> Stored<Vec<Segment>> {
+        self.0.segments(session, after, limit).await
     }
 
     async fn events(&self, session: &str, after: u64, limit: u32) -> Stored<Vec<Event>> {

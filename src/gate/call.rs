@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 
-use fimble_toolkit::{Call, ErrorKind, Operation, SessionContext, ToolError, Toolkit};
+use fimble_toolkit::{Call, ErrorKind, Operation, Preview, SessionContext, ToolError, Toolkit};
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -102,13 +102,7 @@ impl Gate {
         let cancellation = CancellationToken::new();
         // Whichever way this future ends, dropped or done, a task that the toolkit handed the token to learns of it.
         let _guard: DropGuard = cancellation.clone().drop_guard();
-        let call = Call {
-            operation: record.operation.clone(),
-            arguments,
-            key: record.key.clone(),
-            context: context.clone(),
-            cancellation,
-        };
+        let call = call_of(record, arguments, context, cancellation);
         let limit = operation.timeout.unwrap_or_else(|| self.config.call_timeout());
         // A toolkit's defect must cost its call, not the conversation.
         let guarded = AssertUnwindSafe(toolkit.call(call)).catch_unwind().map(|result| {
@@ -136,6 +130,24 @@ impl Gate {
         }
     }
 
+    /// What the toolkit says that the call would do; it does nothing. A toolkit that is late or panics does not say it.
+    pub(super) async fn preview(
+        &self,
+        toolkit: &dyn Toolkit,
+        operation: &Operation,
+        record: &CallRecord,
+        arguments: Map<String, Value>,
+        context: &SessionContext,
+    ) -> Result<Option<Preview>, ToolError> {
+        let call = call_of(record, arguments, context, CancellationToken::new());
+        let limit = operation.timeout.unwrap_or_else(|| self.config.call_timeout());
+        let guarded = AssertUnwindSafe(toolkit.preview(&call)).catch_unwind();
+        match tokio::time::timeout(limit, guarded).await {
+            Ok(Ok(told)) => told,
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
+    }
+
     fn refuse_giant(&self, value: &Value) -> Result<(), ToolError> {
         let bytes = json_text(value).len() as u64;
         let limit = self.config.result_kib.saturating_mul(1_024);
@@ -156,6 +168,17 @@ impl Gate {
         let message = format!("the arguments of {called} have {bytes} bytes, more than the {limit} allowed");
         Err(ToolError::invalid_argument(message).with_hint("pass less"))
     }
+}
+
+/// The call as the toolkit gets it.
+fn call_of(
+    record: &CallRecord,
+    arguments: Map<String, Value>,
+    context: &SessionContext,
+    cancellation: CancellationToken,
+) -> Call {
+    let (operation, key, context) = (record.operation.clone(), record.key.clone(), context.clone());
+    Call { operation, arguments, key, context, cancellation }
 }
 
 /// `value` as JSON text.

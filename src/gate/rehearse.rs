@@ -1,13 +1,10 @@
 //! Calls of a round with a plan: simulated while it is drawn up, and held to it afterwards.
 
 use std::ops::ControlFlow;
-use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
-use fimble_toolkit::{Call, ErrorKind, Operation, Preview, Risk, ToolError, Toolkit};
-use futures_util::FutureExt;
+use fimble_toolkit::{ErrorKind, Operation, Preview, Risk, ToolError, Toolkit};
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use super::plan::{self, Draft, Plan, PlannedEffect};
 use super::round::{Start, not_journaled};
@@ -48,7 +45,7 @@ impl RoundGate {
             let error = judgement.refusal(policy, &record);
             return ControlFlow::Break(self.fail(&mut record, false, error).await.map(|_| Value::Null));
         }
-        let previewed = self.preview(toolkit, operation, &record, arguments).await;
+        let previewed = self.gate.preview(toolkit, operation, &record, arguments.clone(), &self.context).await;
         let secrets = self.gate.secrets();
         let (preview, answer) = match previewed {
             Ok(Some(Preview { effect, result })) => {
@@ -84,29 +81,6 @@ impl RoundGate {
             return ControlFlow::Break(self.fail(&mut record, false, error).await.map(|_| Value::Null));
         }
         ControlFlow::Break(answer)
-    }
-
-    /// What the toolkit says that the call would do. A toolkit that is late or panics does not say it.
-    async fn preview(
-        &self,
-        toolkit: &dyn Toolkit,
-        operation: &Operation,
-        record: &CallRecord,
-        arguments: &Map<String, Value>,
-    ) -> Result<Option<Preview>, ToolError> {
-        let call = Call {
-            operation: record.operation.clone(),
-            arguments: arguments.clone(),
-            key: record.key.clone(),
-            context: self.context.clone(),
-            cancellation: CancellationToken::new(),
-        };
-        let limit = operation.timeout.unwrap_or_else(|| self.gate.config.call_timeout());
-        let guarded = AssertUnwindSafe(toolkit.preview(&call)).catch_unwind();
-        match tokio::time::timeout(limit, guarded).await {
-            Ok(Ok(told)) => told,
-            Ok(Err(_)) | Err(_) => Ok(None),
-        }
     }
 
     /// Lets a call pass that was approved with the plan, and stops one that changes something and was not.

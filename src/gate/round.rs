@@ -15,7 +15,7 @@ use super::answer::{self, Doubt};
 use super::call::json_text;
 use super::consent::{Caller, Consent};
 use super::effects::Effects;
-use super::hooks::{HookEvent, Hooked, Subject};
+use super::hooks::{HookEvent, Hooked};
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::plan::Mode;
@@ -177,56 +177,6 @@ impl RoundGate {
             hooked.stop.into_iter().for_each(|sentence| self.effects.refuse(sentence));
         }
         result
-    }
-
-    /// Asks the hooks about a call, which may replace its arguments. A call that a person was asked about, or that may have
-    /// acted, is the one that it was.
-    async fn hooked(
-        &self,
-        mut record: CallRecord,
-        is_journaled: bool,
-        operation: &Operation,
-        arguments: &mut Map<String, Value>,
-    ) -> Result<(CallRecord, Hooked), ToolError> {
-        if record.toolkit == system::NAME || self.gate.hooks.is_silent(HookEvent::PreToolUse) {
-            return Ok((record, Hooked::default()));
-        }
-        let called = format!("{}.{}", record.toolkit, record.operation);
-        let may_have_acted = matches!(record.status, CallStatus::Requested);
-        let not_called = |why: &str| match may_have_acted {
-            true => format!("{called} was under way when the program was cut off and may have acted; {why}"),
-            false => format!("{called} was not called; {why}"),
-        };
-        let tell = |kind| self.teller.emit(kind);
-        let asked = self.gate.hooks.before_call(&self.subject(&record, &called, operation, &tell), arguments).await;
-        let hooked = match asked {
-            Ok(hooked) => hooked,
-            Err(mut error) => {
-                if may_have_acted {
-                    error.message = not_called(&error.message);
-                }
-                return self.fail(&mut record, is_journaled, error).await.map(|record| (record, Hooked::default()));
-            }
-        };
-        let shown = self.masked(arguments);
-        if is_journaled && shown != record.arguments {
-            let sentence = not_called("a hook gives it other arguments than before the program was cut off");
-            let error = ToolError::new(ErrorKind::Denied, sentence);
-            return self.fail(&mut record, true, error).await.map(|record| (record, hooked));
-        }
-        record.arguments = shown;
-        self.effects.add_contexts(hooked.contexts.clone());
-        Ok((record, hooked))
-    }
-
-    fn subject<'a>(
-        &'a self,
-        record: &'a CallRecord,
-        called: &'a str,
-        operation: &'a Operation,
-        tell: &'a (dyn Fn(EventKind) + Sync),
-    ) -> Subject<'a> {
-        Subject { called, operation, key: &record.key, context: &self.context, tell }
     }
 
     /// A call that was answered before.
@@ -398,7 +348,7 @@ impl RoundGate {
     }
 
     /// Arguments for the journal, which is kept and shown: what must not be seen is not in it.
-    fn masked(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+    pub(super) fn masked(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         let mut shown = Value::Object(arguments.clone());
         self.gate.secrets().mask_value(&mut shown);
         match shown {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod call;
+mod round;
 mod session;
 #[cfg(test)]
 mod tests;
