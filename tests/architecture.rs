@@ -92,7 +92,7 @@ fn a_toolkit_is_called_at_the_gate_and_nowhere_else() {
     }
     assert_eq!(wrong, Vec::<String>::new());
     let door = std::fs::read_to_string(DOORS[0]).unwrap();
-    let call = ("toolkit.call(call)", "Call {");
+    let call = ("toolkit.call(call)", "Call { operation");
     assert_eq!((door.matches(call.0).count(), door.matches(call.1).count()), (1, 1), "the gate has one door");
 }
 
