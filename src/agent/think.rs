@@ -46,6 +46,7 @@ impl Agent {
         let known = Known {
             declarations: &self.parts.gate.declarations(),
             carried: &variables,
+            shapes: &session.shapes(&completion.text).await,
             finish_length: completion.finish == Finish::Length,
             config: &self.parts.program,
         };

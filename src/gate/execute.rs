@@ -140,6 +140,7 @@ pub async fn resume(
     let known = Known {
         declarations: &stage.gate.declarations(),
         carried: &carried,
+        shapes: &Default::default(),
         finish_length: false,
         config: &Default::default(),
     };

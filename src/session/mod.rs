@@ -10,6 +10,7 @@ mod emitter;
 mod history;
 mod journal;
 mod limits;
+mod shapes;
 mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet};
