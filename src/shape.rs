@@ -19,13 +19,13 @@ pub struct Limits {
     pub elements: usize,
     /// Bytes of a field's name. Longer ones are left out, and all that are no Python names. Default 40.
     pub name: usize,
-    /// Fields in all. What comes beyond them is unknown. Default 300.
+    /// Fields and elements in all that are looked at. What comes beyond them is unknown. Default 4,000.
     pub total: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 4, fields: 40, elements: 100, name: 40, total: 300 }
+        Self { depth: 4, fields: 40, elements: 100, name: 40, total: 4_000 }
     }
 }
 
@@ -79,6 +79,28 @@ pub fn opened(mut schema: Value) -> Value {
     schema
 }
 
+/// True for a schema that [`shape`] could have given: it has no word that is not a kind or a short Python name.
+pub fn is_shape(schema: &Value, limits: Limits) -> bool {
+    let Value::Object(words) = schema else { return schema == &Value::Bool(true) };
+    let is_kind = |kind: &Value| {
+        let kinds = ["null", "boolean", "integer", "number", "string", "array", "object"];
+        kind.as_str().is_some_and(|kind| kinds.contains(&kind))
+    };
+    words.iter().all(|(word, value)| match word.as_str() {
+        "type" => is_kind(value),
+        "items" => is_shape(value, limits),
+        "additionalProperties" => value == &Value::Bool(true),
+        "anyOf" => value.as_array().is_some_and(|choices| choices.iter().all(|choice| is_shape(choice, limits))),
+        "properties" => value.as_object().is_some_and(|fields| {
+            fields.len() <= limits.fields
+                && fields
+                    .iter()
+                    .all(|(name, field)| name.len() <= limits.name && is_python_name(name) && is_shape(field, limits))
+        }),
+        _ => false,
+    })
+}
+
 fn read(value: &Value, limits: Limits, depth: usize, left: &mut usize) -> Value {
     match value {
         Value::Null => json!({"type": "null"}),
@@ -88,10 +110,22 @@ fn read(value: &Value, limits: Limits, depth: usize, left: &mut usize) -> Value 
         Value::String(_) => json!({"type": "string"}),
         Value::Array(_) | Value::Object(_) if depth >= limits.depth => Value::Bool(true),
         Value::Array(elements) => {
-            let looked_at = elements.iter().take(limits.elements);
-            let shapes = looked_at.map(|element| read(element, limits, depth + 1, left));
-            match shapes.reduce(|one, other| merged(one, other, limits)) {
-                Some(items) if elements.len() > limits.elements => list_of(opened(items)),
+            let mut items = None;
+            let mut looked_at = 0;
+            for element in elements.iter().take(limits.elements) {
+                if *left == 0 {
+                    break;
+                }
+                *left -= 1;
+                looked_at += 1;
+                let shape = read(element, limits, depth + 1, left);
+                items = Some(match items {
+                    Some(items) => merged(items, shape, limits),
+                    None => shape,
+                });
+            }
+            match items {
+                Some(items) if elements.len() > looked_at => list_of(opened(items)),
                 Some(items) => list_of(items),
                 None => json!({"type": "array"}),
             }
@@ -301,6 +335,7 @@ mod tests {
             let both = merged(of(&one), of(&other), limits);
             prop_assert!(takes(&of(&one), &one), "{} {}", of(&one), one);
             prop_assert!(takes(&both, &one) && takes(&both, &other), "{} {} {}", both, one, other);
+            prop_assert!(is_shape(&both, limits), "{}", both);
             prop_assert!(both.to_string().len() < 200 * limits.total, "{}", both);
         }
     }

@@ -147,6 +147,9 @@ impl Agent {
         {
             session.push(SegmentKind::Output, format!("Stopped: {message}"));
         }
+        if session.record().rounds == 0 {
+            self.parts.gate.registry().show_learnt();
+        }
         let progress = Progress::of_message(&message.text, &self.config);
         let begun = perceive::perceive(session, &message, &progress, secrets).await?;
         let verdict = self.rounds(session, progress, &attendant, cancel).await;

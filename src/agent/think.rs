@@ -44,7 +44,7 @@ impl Agent {
         crash::point("model answered");
         progress.spend(&completion);
         let known = Known {
-            declarations: &self.parts.gate.declarations(),
+            declarations: &self.parts.gate.shared_declarations(),
             carried: &variables,
             shapes: &session.shapes(&completion.text).await,
             finish_length: completion.finish == Finish::Length,
@@ -131,7 +131,7 @@ impl PromptParts {
         }
         assemble(&PromptInput {
             encoding,
-            declarations: &self.gate.declarations(),
+            declarations: &self.gate.shared_declarations(),
             segments: &segments,
             prefix: &self.gate.secrets().mask(&scaffold.prefix),
             suffix: &scaffold.suffix,

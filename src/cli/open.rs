@@ -101,7 +101,9 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     let secrets = Secrets::new(own.chain(store).chain(toolkits).chain(environment).chain(servers));
-    Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
+    let gate = Gate::new(registry(config).await?, config.gate.clone(), secrets);
+    let learnt = crate::config::folders().map(|folders| folders.cache.join("results.json"));
+    Ok(Arc::new(gate.with_learnt(learnt)))
 }
 
 /// The session to go on with: the named one, the last one, or a new one.

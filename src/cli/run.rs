@@ -66,7 +66,7 @@ impl Run {
             None => Default::default(),
         };
         let known = Known {
-            declarations: &gate.declarations(),
+            declarations: &gate.shared_declarations(),
             carried: &carried,
             shapes: &shapes,
             finish_length: false,

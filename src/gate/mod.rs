@@ -7,6 +7,7 @@ mod answer;
 mod call;
 mod effects;
 mod execute;
+mod learnt;
 mod live;
 mod patience;
 mod performance;
@@ -16,7 +17,8 @@ mod round;
 mod secrets;
 mod system;
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -58,6 +60,8 @@ pub struct Config {
     pub grace_s: f64,
     /// Milliseconds after which the events of a round under way are stored, for those who follow it. Default 500.
     pub flush_ms: u64,
+    /// Tokens of one `system_toolkit.describe`; what is printed is cut at `prompt.output_tokens`. Default 560.
+    pub describe_tokens: u32,
 }
 
 impl Default for Config {
@@ -71,6 +75,7 @@ impl Default for Config {
             sleep_s: 604_800.0,
             grace_s: 30.0,
             flush_ms: 500,
+            describe_tokens: 560,
         }
     }
 }
@@ -131,18 +136,28 @@ impl Attendant for Unattended {
     }
 }
 
+/// All toolkits, as long as the registry's stay as they are.
+struct Shared {
+    of_registry: Arc<Vec<Declaration>>,
+    all: Arc<Vec<Declaration>>,
+}
+
 /// What all rounds share: the toolkits, the policy, the secrets.
 pub struct Gate {
     registry: Arc<Registry>,
     config: Config,
     secrets: Secrets,
     live: Arc<Live>,
+    /// All toolkits, and the registry's of which they were made.
+    shared: Mutex<Option<Shared>>,
+    /// Where what was learnt of results is kept.
+    learnt: Option<PathBuf>,
 }
 
 impl Gate {
     /// A gate before `registry`.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
-        Self { registry, config, secrets, live: Arc::default() }
+        Self { registry, config, secrets, live: Arc::default(), shared: Mutex::default(), learnt: None }
     }
 
     /// The rounds that run now.
@@ -152,9 +167,21 @@ impl Gate {
 
     /// All toolkits a program may call: the system toolkit first, then the registry's.
     pub fn declarations(&self) -> Vec<Declaration> {
-        let mut declarations = vec![system::declaration()];
-        declarations.extend(self.registry.declarations());
-        declarations
+        self.shared_declarations().to_vec()
+    }
+
+    /// The same without a copy, equal as long as nothing changes.
+    pub fn shared_declarations(&self) -> Arc<Vec<Declaration>> {
+        let of_registry = self.registry.shared_declarations();
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.as_ref()
+            && Arc::ptr_eq(&known.of_registry, &of_registry)
+        {
+            return Arc::clone(&known.all);
+        }
+        let all = Arc::new(std::iter::once(system::declaration()).chain(of_registry.iter().cloned()).collect());
+        *shared = Some(Shared { of_registry, all: Arc::clone(&all) });
+        all
     }
 
     /// The registry behind the gate.
