@@ -4,6 +4,8 @@
 
 #[path = "cli/branch.rs"]
 mod branch;
+#[path = "cli/checked.rs"]
+mod checked;
 #[path = "cli/store.rs"]
 mod store;
 #[path = "cli/toolkits.rs"]

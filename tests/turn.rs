@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "turn/wrong_call.rs"]
+mod wrong_call;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
