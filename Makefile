@@ -61,6 +61,7 @@ eval: build
 bench: setup
 	cargo run --release --example round
 	cargo run --release --example gate
+	cargo run --release --example check_speed
 	cargo run --release --example store_speed -- $(STORE)
 ifneq ($(filter redis%,$(STORE)),)
 	cargo run --release --example replicas -- $(STORE)

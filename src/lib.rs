@@ -8,6 +8,7 @@ pub mod crash;
 pub mod event;
 pub mod record;
 pub mod segment;
+pub mod shape;
 
 // Row 2: the three ports to the world outside the process.
 pub mod interpreter;

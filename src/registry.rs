@@ -3,15 +3,18 @@
 //! It does not know sessions, policy or Python programs: it names, finds and binds, and calls nothing.
 
 mod bind;
+mod learnt;
 mod nearest;
 mod python_type;
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use fimble_toolkit::{Declaration, ErrorKind, Operation, ToolError, Toolkit, is_python_name};
+use serde_json::Value;
 
 pub use bind::{bind, bind_call};
 
+use learnt::{Learnt, is_untyped};
 use nearest::{nearest, ranked};
 use python_type::quoted;
 
@@ -19,6 +22,10 @@ use python_type::quoted;
 #[derive(Default)]
 pub struct Registry {
     entries: RwLock<Vec<Entry>>,
+    /// What results looked like. Whoever holds both locks took the other one first.
+    learnt: Mutex<Learnt>,
+    /// What programs can use, until something changes.
+    shared: Mutex<Option<Arc<Vec<Declaration>>>>,
 }
 
 /// One toolkit, with the declaration that it had at a revision.
@@ -160,16 +167,63 @@ impl Registry {
     /// What a program can use: the declarations of the toolkits that are on, in registration order, each without the
     /// operations that are off.
     pub fn declarations(&self) -> Vec<Declaration> {
+        self.shared_declarations().to_vec()
+    }
+
+    /// The same without a copy: equal as long as nothing changes. Operations that do not say what they return have what was
+    /// seen of them, see [`show_learnt`](Self::show_learnt).
+    pub fn shared_declarations(&self) -> Arc<Vec<Declaration>> {
         self.catch_up();
         let entries = self.read();
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(declarations) = shared.as_ref() {
+            return Arc::clone(declarations);
+        }
+        let learnt = self.learnt();
         let enabled = entries.iter().filter(|entry| entry.enabled);
-        enabled
-            .map(|entry| {
-                let declaration = &entry.declaration;
-                let operations = declaration.operations.iter().filter(|operation| operation.enabled).cloned().collect();
-                Declaration { name: declaration.name.clone(), description: declaration.description.clone(), operations }
-            })
-            .collect()
+        let declarations = enabled.map(|entry| {
+            let declaration = &entry.declaration;
+            let operations = declaration.operations.iter().filter(|operation| operation.enabled).cloned().collect();
+            let (name, description) = (declaration.name.clone(), declaration.description.clone());
+            let mut declaration = Declaration { name, description, operations };
+            learnt.tell(&mut declaration);
+            declaration
+        });
+        let declarations = Arc::new(declarations.collect());
+        *shared = Some(Arc::clone(&declarations));
+        declarations
+    }
+
+    /// Learns what results of an operation look like, if it does not say that itself.
+    pub fn observe(&self, toolkit: &str, operation: &Operation, result: &Value) {
+        if is_untyped(operation) {
+            self.learnt().observe(toolkit, operation, result);
+        }
+    }
+
+    /// Shows in declarations what was learnt until now. It is not shown at once, because a prompt's head should stay as it is
+    /// while a session goes on.
+    pub fn show_learnt(&self) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.learnt().show() {
+            *shared = None;
+        }
+    }
+
+    /// What was learnt, as text for [`recall`](Self::recall), if that is news since it was last asked for.
+    pub fn news(&self) -> Option<String> {
+        self.learnt().news()
+    }
+
+    /// Takes in what was learnt before, and shows it. What cannot be read is left out.
+    pub fn recall(&self, text: &str) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        self.learnt().recall(text);
+        *shared = None;
+    }
+
+    fn learnt(&self) -> MutexGuard<'_, Learnt> {
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names of all toolkits in registration order, and whether each is on.
@@ -207,7 +261,9 @@ impl Registry {
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Vec<Entry>> {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+        let entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        entries
     }
 }
 

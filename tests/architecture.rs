@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The rows of the house, the lowest first. A module may use modules of lower rows only.
 const ROWS: &[&[&str]] = &[
-    &["segment", "event", "record", "crash"],
+    &["segment", "event", "record", "shape", "crash"],
     &["interpreter", "llm", "store"],
     &["prompt", "program", "registry"],
     &["memory", "session", "skill"],

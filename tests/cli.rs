@@ -4,6 +4,8 @@
 
 #[path = "cli/branch.rs"]
 mod branch;
+#[path = "cli/checked.rs"]
+mod checked;
 #[path = "cli/hooks.rs"]
 mod hooks;
 #[path = "cli/plan.rs"]

@@ -9,6 +9,9 @@ mod hooks;
 #[path = "turn/plan.rs"]
 mod plan;
 
+#[path = "turn/wrong_call.rs"]
+mod wrong_call;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -131,7 +131,7 @@ fn median(output: &str) -> Outcome<f64> {
 }
 
 async fn bare(interpreter: &Interpreter) -> Outcome<f64> {
-    let run = Run { proxies: vec!["tools".to_owned()], limits: limits(), ..Run::of(&program()) };
+    let run = Run { proxies: vec!["tools".to_owned()], limits: limits(), ..Run::of(program()) };
     let finished = interpreter.run(run, Arc::new(Bare), CancellationToken::new()).await?;
     match finished.ending {
         Ending::Returned { .. } => median(&finished.output),
@@ -143,7 +143,9 @@ async fn gated(gate: &Arc<Gate>, interpreter: &Interpreter, store: &Arc<dyn Stor
     let mut session = Session::create(Arc::clone(store), "bench", "bench", "").await?;
     let declarations = gate.declarations();
     let config = Default::default();
-    let known = Known { declarations: &declarations, carried: &[], finish_length: false, config: &config };
+    let shapes = Default::default();
+    let known =
+        Known { declarations: &declarations, carried: &[], shapes: &shapes, finish_length: false, config: &config };
     let program = from_file(&program(), &known).map_err(|refusal| refusal.to_string())?;
     let attendant: Arc<dyn Attendant> = Arc::new(Unattended);
     let cancel = CancellationToken::new();

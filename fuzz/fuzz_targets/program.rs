@@ -1,6 +1,7 @@
 //! What a model wrote, and a file: what is accepted parses and stays where it belongs.
 #![no_main]
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use fimble::program::{Config, Known, Scaffold, ScaffoldInput, from_file, hole_end, is_complete, splice, statements};
@@ -46,7 +47,7 @@ fuzz_target!(|text: &str| {
     let config = Config::default();
     let scaffold = Scaffold::new(&ScaffoldInput { goal: "do it", ..ScaffoldInput::default() });
     for finish_length in [false, true] {
-        let known = Known { declarations: &DECLARATIONS, carried: &[], finish_length, config: &config };
+        let known = Known { declarations: &DECLARATIONS, carried: &[], shapes: &BTreeMap::new(), finish_length, config: &config };
         match splice(&scaffold, text, &known) {
             Ok(program) => {
                 let whole = program.text();
@@ -59,7 +60,7 @@ fuzz_target!(|text: &str| {
             Err(refusal) => assert!(!refusal.findings.is_empty() && !refusal.to_string().is_empty()),
         }
     }
-    let known = Known { declarations: &DECLARATIONS, carried: &[], finish_length: false, config: &config };
+    let known = Known { declarations: &DECLARATIONS, carried: &[], shapes: &BTreeMap::new(), finish_length: false, config: &config };
     if let Ok(program) = from_file(text, &known) {
         assert!(from_file(&program.text(), &known).is_ok(), "{}", program.text());
     }

@@ -90,7 +90,7 @@ impl Agent {
         progress.failed = failed.map(|statement| Failed { statement, traceback: "edited by the user".to_owned() });
         progress.done = pending.done;
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
-        let program = match self.parts.splice(&progress, &variables, hole, false) {
+        let program = match self.parts.splice(&progress, &variables, &session.shapes(hole).await, hole, false) {
             Ok(program) => program,
             Err(refusal) => return Ok(Some(Edited::Refused(refusal))),
         };

@@ -154,6 +154,9 @@ impl Agent {
         {
             session.push(SegmentKind::Output, format!("Stopped: {message}"));
         }
+        if session.record().rounds == 0 {
+            self.parts.gate.registry().show_learnt();
+        }
         // What is stored of the turn has no key in it either.
         let progress = Progress::of_message(&secrets.mask(&message.text), &self.config);
         let begun = perceive::perceive(session, &message, &progress, secrets).await?;

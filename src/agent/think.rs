@@ -1,6 +1,9 @@
 //! Cognition: segments and scaffold become a request, the model's text becomes a checked program or a refusal.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+
+use serde_json::Value;
 
 use super::{Agent, AgentError, Config, EncodingChoice, Progress, PromptParts};
 use crate::crash;
@@ -46,7 +49,8 @@ impl Agent {
         crash::point("model answered");
         progress.spend(&completion);
         let is_cut = completion.finish == Finish::Length;
-        let spliced = self.parts.splice(progress, &variables, &completion.text, is_cut);
+        let shapes = session.shapes(&completion.text).await;
+        let spliced = self.parts.splice(progress, &variables, &shapes, &completion.text, is_cut);
         Ok(match spliced.and_then(|program| progress.refuse_repetition(program)) {
             Ok(program) => Thought::Program(program),
             Err(refusal) => Thought::Refused(refusal),
@@ -116,12 +120,14 @@ impl PromptParts {
         &self,
         progress: &Progress,
         variables: &[Variable],
+        shapes: &BTreeMap<String, Value>,
         text: &str,
         is_cut: bool,
     ) -> Result<Program, Refusal> {
         let known = Known {
-            declarations: &self.gate.declarations(),
+            declarations: &self.gate.shared_declarations(),
             carried: variables,
+            shapes,
             finish_length: is_cut,
             config: &self.program,
         };
@@ -156,7 +162,7 @@ impl PromptParts {
         let segments: Vec<Segment> = segments.into_iter().map(masked).collect();
         assemble(&PromptInput {
             encoding,
-            declarations: &self.gate.declarations(),
+            declarations: &self.gate.shared_declarations(),
             segments: &segments,
             earlier: left_out.saturating_add(usize::try_from(earlier).unwrap_or(usize::MAX)),
             prefix: &self.gate.secrets().mask(&scaffold.prefix),

@@ -97,7 +97,8 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     secrets.add(store.into_iter().chain(toolkits).chain(servers));
     let gate = Gate::new(registry(config).await?, config.gate.clone(), secrets.clone());
-    Ok(Arc::new(gate.with_memory(memory())))
+    let learnt = folders().map(|folders| folders.cache.join("results.json"));
+    Ok(Arc::new(gate.with_memory(memory()).with_learnt(learnt)))
 }
 
 /// Where it is kept what this user said `always` to.

@@ -70,9 +70,14 @@ impl Run {
         };
         let name = self.file.display().to_string();
         let carried: Vec<_> = going_on.iter().flat_map(|session| session.variables().values().cloned()).collect();
+        let shapes = match &going_on {
+            Some(session) => session.shapes(&source).await,
+            None => Default::default(),
+        };
         let known = Known {
-            declarations: &gate.declarations(),
+            declarations: &gate.shared_declarations(),
             carried: &carried,
+            shapes: &shapes,
             finish_length: false,
             config: &config.program,
         };

@@ -101,7 +101,9 @@ impl Toolkits {
                     out!("    {}", operation.description.replace('\n', "\n    "));
                 }
             }
-            Toolkits::Stub { name } => write_data(&crate::prompt::stubs(&[declared(&name)?], u32::MAX)),
+            Toolkits::Stub { name } => {
+                write_data(&crate::prompt::stubs(&[declared(&name)?], crate::prompt::Budget::ALL))
+            }
             // They need no toolkit to be there.
             Toolkits::Stats { .. } | Toolkits::Login { .. } => {}
             Toolkits::Call { name, operation, arguments, .. } => {

@@ -120,6 +120,7 @@ impl Gate {
             Ok(mut value) => {
                 self.refuse_giant(&value)?;
                 self.secrets.mask_value(&mut value);
+                self.registry.observe(&record.toolkit, operation, &value);
                 Ok(value)
             }
             Err(mut error) => {

@@ -144,8 +144,9 @@ pub async fn resume(
     let Some(round) = session.reopen_round() else { return Ok(None) };
     let carried: Vec<_> = session.variables().values().cloned().collect();
     let known = Known {
-        declarations: &stage.gate.declarations(),
+        declarations: &stage.gate.shared_declarations(),
         carried: &carried,
+        shapes: &Default::default(),
         finish_length: false,
         config: &Default::default(),
     };

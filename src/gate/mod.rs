@@ -25,6 +25,7 @@ mod execute;
 mod glob;
 mod hooks;
 mod judge;
+mod learnt;
 mod limits;
 mod live;
 mod locks;
@@ -41,7 +42,7 @@ mod secrets;
 mod system;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -111,6 +112,8 @@ pub struct Config {
     pub grace_s: f64,
     /// Milliseconds after which the events of a round under way are stored, for those who follow it. Default 500.
     pub flush_ms: u64,
+    /// Tokens of one `system_toolkit.describe`; what is printed is cut at `prompt.output_tokens`. Default 560.
+    pub describe_tokens: u32,
 }
 
 impl Default for Config {
@@ -132,6 +135,7 @@ impl Default for Config {
             sleep_s: 604_800.0,
             grace_s: 30.0,
             flush_ms: 500,
+            describe_tokens: 560,
         }
     }
 }
@@ -187,6 +191,12 @@ impl Attendant for Unattended {
     }
 }
 
+/// All toolkits, as long as the registry's stay as they are.
+struct Shared {
+    of_registry: Arc<Vec<Declaration>>,
+    all: Arc<Vec<Declaration>>,
+}
+
 /// What all rounds share: the toolkits, the policy, the secrets.
 pub struct Gate {
     registry: Arc<Registry>,
@@ -198,6 +208,10 @@ pub struct Gate {
     hooks: hooks::Hooks,
     limits: limits::Limits,
     locks: locks::Locks,
+    /// All toolkits, and the registry's of which they were made.
+    shared: Mutex<Option<Shared>>,
+    /// Where what was learnt of results is kept.
+    learnt: Option<PathBuf>,
 }
 
 impl Gate {
@@ -208,7 +222,8 @@ impl Gate {
         let locks = locks::Locks::new(config.locks.clone(), config.turn(), config.lock_folder.clone());
         let analysers = risk::Chain::new(&config.analysers, &secrets);
         let (live, memory) = (Arc::default(), Memory::default());
-        Self { registry, config, secrets, analysers, memory, live, hooks, limits, locks }
+        let (shared, learnt) = (Mutex::default(), None);
+        Self { registry, config, secrets, analysers, memory, live, hooks, limits, locks, shared, learnt }
     }
 
     /// The same gate, which remembers there what people say `always` to.
@@ -224,9 +239,21 @@ impl Gate {
 
     /// All toolkits a program may call: the system toolkit first, then the registry's.
     pub fn declarations(&self) -> Vec<Declaration> {
-        let mut declarations = vec![system::declaration().clone()];
-        declarations.extend(self.registry.declarations());
-        declarations
+        self.shared_declarations().to_vec()
+    }
+
+    /// The same without a copy, equal as long as nothing changes.
+    pub fn shared_declarations(&self) -> Arc<Vec<Declaration>> {
+        let of_registry = self.registry.shared_declarations();
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.as_ref()
+            && Arc::ptr_eq(&known.of_registry, &of_registry)
+        {
+            return Arc::clone(&known.all);
+        }
+        let all = Arc::new(std::iter::once(system::declaration().clone()).chain(of_registry.iter().cloned()).collect());
+        *shared = Some(Shared { of_registry, all: Arc::clone(&all) });
+        all
     }
 
     /// The registry behind the gate.

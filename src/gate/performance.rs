@@ -148,7 +148,8 @@ impl Performance<'_, '_> {
             effects: Arc::clone(&effects),
             teller: teller.clone(),
             patience: Some(Arc::clone(&patience)),
-            declarations: gate.declarations(),
+            declarations: gate.shared_declarations(),
+            describe_tokens: gate.config.describe_tokens,
             variables: session.variables().clone(),
             secrets: gate.secrets.clone(),
             longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
@@ -175,7 +176,7 @@ impl Performance<'_, '_> {
             source: round.hole.clone(),
             file_name: self.order.file_name.clone(),
             variables: session.carried(&self.program.names).await?,
-            proxies: gate.declarations().into_iter().map(|declaration| declaration.name).collect(),
+            proxies: gate.shared_declarations().iter().map(|declaration| declaration.name.clone()).collect(),
             limits: self.order.limits.clone(),
             repeat: Some(repeat).filter(|repeat| !repeat.seed.is_empty()),
         };
@@ -304,6 +305,7 @@ impl Performance<'_, '_> {
         crash::point("round ended");
         self.session.commit_round(round, written, removed).await?;
         crash::point("round committed");
+        self.stage.gate.keep_learnt().await;
         Ok(executed)
     }
 

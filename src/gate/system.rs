@@ -30,7 +30,9 @@ pub(super) struct System {
     pub(super) teller: Teller,
     /// `None` where nothing is called.
     pub(super) patience: Option<Arc<Patience>>,
-    pub(super) declarations: Vec<Declaration>,
+    pub(super) declarations: Arc<Vec<Declaration>>,
+    /// The tokens of one description.
+    pub(super) describe_tokens: u32,
     pub(super) variables: BTreeMap<String, Variable>,
     pub(super) secrets: Secrets,
     pub(super) longest_sleep: Duration,
@@ -48,7 +50,8 @@ static DECLARATION: LazyLock<Declaration> = LazyLock::new(|| {
         effects: Arc::default(),
         teller: Teller::detached(),
         patience: None,
-        declarations: Vec::new(),
+        declarations: Arc::default(),
+        describe_tokens: 0,
         variables: BTreeMap::new(),
         secrets: Secrets::default(),
         longest_sleep: Duration::ZERO,
@@ -209,27 +212,19 @@ impl System {
         }
     }
 
-    /// The operations of a toolkit, with parameters, results and notes.
+    /// Signatures by name ("git_toolkit", "git_toolkit.log", several parted by commas) or by words ("create an issue").
     #[operation(risk = "read")]
     async fn describe(&self, name: String) -> Result<String, ToolError> {
-        let (toolkit, operation) = match name.split_once('.') {
-            Some((toolkit, operation)) => (toolkit, Some(operation)),
-            None => (name.as_str(), None),
-        };
-        let Some(declaration) = self.declarations.iter().find(|declaration| declaration.name == toolkit) else {
-            let names: Vec<&str> = self.declarations.iter().map(|declaration| declaration.name.as_str()).collect();
-            return Err(ToolError::not_found(format!("there is no toolkit `{toolkit}`"))
-                .with_hint(format!("there are {}", names.join(", "))));
-        };
-        let mut declaration = declaration.clone();
-        if let Some(name) = operation {
-            declaration.operations.retain(|operation| operation.name == name);
-            if declaration.operations.is_empty() {
-                return Err(ToolError::not_found(format!("`{toolkit}` has no operation `{name}`"))
-                    .with_hint(format!("call system_toolkit.describe(\"{toolkit}\")")));
-            }
+        if let Some(text) = crate::prompt::described(&self.declarations, &name, self.describe_tokens) {
+            return Ok(text);
         }
-        Ok(crate::prompt::stubs(&[declaration], u32::MAX))
+        let toolkit = name.split_once('.').map_or(name.as_str(), |(toolkit, _)| toolkit);
+        if self.declarations.iter().any(|declaration| declaration.name == toolkit) {
+            return Err(ToolError::not_found(format!("there is no operation `{name}`"))
+                .with_hint(format!("call system_toolkit.describe(\"{toolkit}\")")));
+        }
+        let names: Vec<&str> = self.declarations.iter().map(|declaration| declaration.name.as_str()).collect();
+        Err(ToolError::not_found(format!("nothing fits `{name}`")).with_hint(format!("there are {}", names.join(", "))))
     }
 
     /// The variables that earlier rounds left.

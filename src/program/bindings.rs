@@ -18,8 +18,10 @@ pub(super) struct Binding {
 pub(super) struct Bindings {
     /// In the order of the text.
     pub(super) bound: Vec<Binding>,
-    /// Names declared `global`, or `nonlocal`, here.
-    pub(super) outer: Vec<Binding>,
+    /// Names declared `global` here.
+    pub(super) global: Vec<Binding>,
+    /// Names declared `nonlocal` here.
+    pub(super) nonlocal: Vec<String>,
     /// True if it imports names that the text does not say.
     pub(super) star_import: bool,
 }
@@ -83,13 +85,10 @@ impl<'a> Visitor<'a> for Bindings {
                 }
             }
             Stmt::Global(global) => {
-                self.outer
+                self.global
                     .extend(global.names.iter().map(|name| Binding { name: name.to_string(), range: name.range() }));
             }
-            Stmt::Nonlocal(nonlocal) => {
-                self.outer
-                    .extend(nonlocal.names.iter().map(|name| Binding { name: name.to_string(), range: name.range() }));
-            }
+            Stmt::Nonlocal(nonlocal) => self.nonlocal.extend(nonlocal.names.iter().map(ToString::to_string)),
             _ => visitor::walk_stmt(self, statement),
         }
     }

@@ -6,18 +6,25 @@
 use std::collections::BTreeMap;
 
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Comprehension, Expr, ExprCall, Stmt};
+use ruff_python_ast::{Comprehension, ExceptHandler, Expr, ExprCall, Stmt, StmtTry};
 use ruff_text_size::Ranged;
 
 use super::edit::line_of;
 use super::names::{Names, is_builtin};
-use super::toolkit_call::nearest;
+use super::toolkit_call::{listed, nearest};
 use super::{Finding, Known};
 
 /// All about a program but its calls of toolkits, in the order of the lines.
 pub(super) fn check_structure(source: &str, body: &[Stmt], names: &Names, known: &Known<'_>) -> Vec<Finding> {
-    let mut check =
-        Structure { source, forbidden: &known.config.forbidden_imports, findings: Vec::new(), around: Vec::new() };
+    let mut check = Structure {
+        source,
+        names,
+        known,
+        forbidden: &known.config.forbidden_imports,
+        findings: Vec::new(),
+        around: Vec::new(),
+        imports_may_fail: false,
+    };
     check.visit_body(body);
     let mut findings = check.findings;
     findings.extend(rebound(source, names, known));
@@ -61,9 +68,11 @@ fn rebound(source: &str, names: &Names, known: &Known<'_>) -> Vec<Finding> {
 }
 
 fn unknown_toolkits(source: &str, names: &Names, known: &Known<'_>) -> Vec<Finding> {
-    let unknown = names.read.iter().filter(|(name, _)| {
-        name.ends_with("_toolkit") && !known.knows(name) && !names.anywhere.contains(name.as_str())
-    });
+    let unknown = names
+        .read
+        .iter()
+        .filter(|(name, _)| !known.knows(name) && !names.redefines(name) && !is_builtin(name))
+        .filter(|(name, _)| name.ends_with("_toolkit") || known.toolkit(&format!("{name}_toolkit")).is_some());
     unknown
         .filter_map(|(name, places)| {
             let there: Vec<&str> = known.declarations.iter().map(|toolkit| toolkit.name.as_str()).collect();
@@ -72,9 +81,10 @@ fn unknown_toolkits(source: &str, names: &Names, known: &Known<'_>) -> Vec<Findi
             let stems: Vec<String> = there.iter().map(|name| stem(name)).collect();
             let near = nearest(&stem(name), stems.iter().map(String::as_str)).first().copied();
             let near = there.iter().find(|name| near.is_some_and(|near| stem(name) == near));
+            let all = listed(name, &there, "");
             let hint = match near {
-                Some(near) => format!("did you mean `{near}`? There are: {}", there.join(", ")),
-                None => format!("there are: {}", there.join(", ")),
+                Some(near) => format!("did you mean `{near}`? There are: {all}"),
+                None => format!("there are: {all}"),
             };
             let line = line_of(source, places.first()?);
             Some(Finding { line, message: format!("there is no toolkit `{name}`; {hint}") })
@@ -93,9 +103,13 @@ enum Around {
 
 struct Structure<'a> {
     source: &'a str,
+    names: &'a Names,
+    known: &'a Known<'a>,
     forbidden: &'a BTreeMap<String, String>,
     findings: Vec<Finding>,
     around: Vec<Around>,
+    /// True where the program says what it does without a module.
+    imports_may_fail: bool,
 }
 
 impl Structure<'_> {
@@ -119,6 +133,9 @@ impl Structure<'_> {
     }
 
     fn imports(&mut self, node: impl Ranged, module: &str) {
+        if self.imports_may_fail {
+            return;
+        }
         let mut name = module;
         loop {
             if let Some(hint) = self.forbidden.get(name) {
@@ -132,6 +149,9 @@ impl Structure<'_> {
 
     fn call(&mut self, call: &ExprCall) {
         let Expr::Name(name) = &*call.func else { return };
+        if self.names.redefines(&name.id) || self.known.knows(&name.id) {
+            return;
+        }
         if name.id == "input" {
             self.find(call, "`input()` has nobody to ask: use `answer = await system_toolkit.ask_user(\"…\")`");
         } else if matches!(name.id.as_str(), "breakpoint" | "help") {
@@ -181,7 +201,30 @@ impl<'a> Visitor<'a> for Structure<'_> {
             }
             Stmt::ImportFrom(import) => {
                 let module = import.module.as_ref().map(|module| module.as_str()).unwrap_or_default();
-                self.imports(import, module);
+                // `from urllib import request` is the module, too.
+                let inner = import.names.iter().map(|alias| format!("{module}.{}", alias.name));
+                match inner.into_iter().find(|inner| self.forbidden.contains_key(inner)) {
+                    Some(inner) => self.imports(import, &inner),
+                    None => self.imports(import, module),
+                }
+            }
+            Stmt::Try(attempt) => {
+                let outer = self.imports_may_fail;
+                self.imports_may_fail |= catches(attempt, &["ImportError", "ModuleNotFoundError", "Exception"]);
+                self.visit_body(&attempt.body);
+                self.imports_may_fail = outer;
+                let is_bare = |handler: &ExceptHandler| {
+                    let ExceptHandler::ExceptHandler(handler) = handler;
+                    handler.type_.is_none()
+                };
+                if let Some((_, earlier)) = attempt.handlers.split_last()
+                    && let Some(bare) = earlier.iter().find(|handler| is_bare(handler))
+                {
+                    self.find(bare, "an `except:` that catches all must be the last one");
+                }
+                attempt.handlers.iter().for_each(|handler| self.visit_except_handler(handler));
+                self.visit_body(&attempt.orelse);
+                self.visit_body(&attempt.finalbody);
             }
             _ => visitor::walk_stmt(self, statement),
         }
@@ -203,6 +246,17 @@ impl<'a> Visitor<'a> for Structure<'_> {
                 self.find(expression, "`yield` stands outside a function");
             }
             Expr::Call(call) => self.call(call),
+            // What a generator gives is made later, so it may wait wherever it stands.
+            Expr::Generator(each) => {
+                let Some((first, others)) = each.generators.split_first() else { return };
+                self.visit_expr(&first.iter);
+                self.within(Around::AsyncFunction, |check| {
+                    first.ifs.iter().for_each(|condition| check.visit_expr(condition));
+                    others.iter().for_each(|other| check.visit_comprehension(other));
+                    check.visit_expr(&each.elt);
+                });
+                return;
+            }
             _ => {}
         }
         visitor::walk_expr(self, expression);
@@ -214,4 +268,20 @@ impl<'a> Visitor<'a> for Structure<'_> {
         }
         visitor::walk_comprehension(self, comprehension);
     }
+}
+
+/// True if an exception of one of these names, or any, is caught.
+pub(super) fn catches(attempt: &StmtTry, names: &[&str]) -> bool {
+    fn names_one(kind: &Expr, names: &[&str]) -> bool {
+        match kind {
+            Expr::Name(name) => names.contains(&name.id.as_str()),
+            Expr::Attribute(attribute) => names.contains(&attribute.attr.as_str()),
+            Expr::Tuple(kinds) => kinds.elts.iter().any(|kind| names_one(kind, names)),
+            _ => false,
+        }
+    }
+    attempt.handlers.iter().any(|handler| {
+        let ExceptHandler::ExceptHandler(handler) = handler;
+        handler.type_.as_ref().is_none_or(|kind| names_one(kind, names))
+    })
 }

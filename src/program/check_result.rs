@@ -6,172 +6,80 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use fimble_toolkit::annotation;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, Expr, ExprAttribute, ExprBinOp, ExprCall, Number, Operator, Stmt, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use serde_json::Value;
 
-use super::Finding;
 use super::bindings::Bindings;
+use super::check::catches;
 use super::deferred::deferred_names;
 use super::edit::{Edits, line_of, slice};
+use super::mutation::{Mutations, mutations};
 use super::names::Names;
-use super::toolkit_call::{Toolkits, nearest};
+use super::result_type::Type;
+use super::toolkit_call::{Toolkits, listed, nearest};
+use super::{Finding, Known};
 
-/// Findings about fields that results do not have. Adds to `edits` the name of the list where an object is used as one.
+/// Findings about fields that values do not have, and the same of values that nobody promised anything of. Adds to `edits` the
+/// name of the list where an object is used as one.
 pub(super) fn check_results(
     source: &str,
     body: &[Stmt],
     names: &Names,
     toolkits: &Toolkits<'_>,
+    known: &Known<'_>,
     edits: &mut Edits,
-) -> Vec<Finding> {
+) -> (Vec<Finding>, Vec<Finding>) {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for binding in &names.bound {
         *counts.entry(&binding.name).or_default() += 1;
     }
     let deferred = deferred_names(body);
-    let once = |name: &str| counts.get(name) == Some(&1) && !names.local.contains(name) && !deferred.contains(name);
+    let mutations = mutations(body);
+    let is_followed = |name: &str| !deferred.contains(name) && !mutations.asked.contains(name);
+    let once = |name: &str| counts.get(name) == Some(&1) && !names.local.contains(name) && is_followed(name);
     let once = names.bound.iter().map(|binding| binding.name.clone()).filter(|name| once(name)).collect();
+    let carried = known.shapes.iter().filter(|(name, _)| !names.redefines(name) && !toolkits.has(name));
+    let carried = carried.filter(|(name, _)| is_followed(name));
+    let carried = carried.filter_map(|(name, shape)| Some((name.clone(), Type::new(shape, shape)?)));
+    let types = carried.collect();
     let mut results = Results {
         source,
+        names,
         toolkits,
         once,
-        types: BTreeMap::new(),
-        added: added_fields(body),
+        types,
+        mutations,
+        is_changed: false,
+        fields_may_lack: false,
         edits,
         findings: Vec::new(),
+        hints: Vec::new(),
     };
+    let changed = |name: &String| results.mutations.changed.contains(name);
+    results.is_changed = results.mutations.parameter || results.types.keys().any(changed);
     results.visit_body(body);
-    results.findings
-}
-
-/// A schema within the one that its references are resolved in.
-#[derive(Clone, Copy)]
-struct Type<'a> {
-    root: &'a Value,
-    schema: &'a Value,
-}
-
-impl<'a> Type<'a> {
-    /// The type itself, without reference and without `None`.
-    fn new(root: &'a Value, mut schema: &'a Value) -> Option<Self> {
-        for _ in 0..16 {
-            if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-                schema = root.pointer(reference.strip_prefix('#')?)?;
-            } else if let Some(choices) = schema.get("anyOf").and_then(Value::as_array) {
-                let mut choices = choices.iter().filter(|choice| choice.get("type") != Some(&Value::from("null")));
-                schema = choices.next().filter(|_| choices.next().is_none())?;
-            } else {
-                return Some(Self { root, schema });
-            }
-        }
-        None
-    }
-
-    /// The fields of an object that has no others.
-    fn fields(&self) -> Option<&'a serde_json::Map<String, Value>> {
-        let is_open = self.schema.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false));
-        let fields = self.schema.get("properties").and_then(Value::as_object)?;
-        (!is_open && !fields.is_empty()).then_some(fields)
-    }
-
-    fn field(&self, name: &str) -> Option<Self> {
-        Self::new(self.root, self.fields()?.get(name)?)
-    }
-
-    fn is_text(&self) -> bool {
-        self.schema.get("type") == Some(&Value::from("string"))
-    }
-
-    fn is_list(&self) -> bool {
-        self.schema.get("type") == Some(&Value::from("array"))
-    }
-
-    fn item(&self) -> Option<Self> {
-        Self::new(self.root, self.schema.get("items").filter(|_| self.is_list())?)
-    }
-
-    /// The name of the only field that is a list.
-    fn rows(&self) -> Option<&'a str> {
-        let is_list = |schema: &&Value| Type::new(self.root, schema).is_some_and(|kind| kind.is_list());
-        let mut lists = self.fields()?.iter().filter(|(_, schema)| is_list(schema));
-        lists.next().filter(|_| lists.next().is_none()).map(|(name, _)| name.as_str())
-    }
-
-    fn name(&self) -> String {
-        annotation(self.schema)
-    }
+    // What a value that is changed has in the end, nobody knows; nor what an element of it has.
+    if results.is_changed { (Vec::new(), results.hints) } else { (results.findings, results.hints) }
 }
 
 struct Results<'a, 'e> {
     source: &'a str,
+    names: &'a Names,
     toolkits: &'a Toolkits<'a>,
     /// Names whose one binding says their type everywhere.
     once: BTreeSet<String>,
     types: BTreeMap<String, Type<'a>>,
-    /// Fields that the program itself adds to results.
-    added: BTreeSet<String>,
+    mutations: Mutations,
+    /// True if a value that is followed gets fields that the text does not name.
+    is_changed: bool,
+    /// True where the program says what it does if a field is not there.
+    fields_may_lack: bool,
     edits: &'e mut Edits,
     findings: Vec<Finding>,
+    hints: Vec<Finding>,
 }
-
-/// What a dict has beside its fields.
-const DICT_METHODS: [&str; 11] =
-    ["get", "items", "keys", "values", "pop", "update", "copy", "setdefault", "clear", "popitem", "result"];
-const TEXT_METHODS: [&str; 48] = [
-    "capitalize",
-    "casefold",
-    "center",
-    "count",
-    "encode",
-    "endswith",
-    "expandtabs",
-    "find",
-    "format",
-    "format_map",
-    "index",
-    "isalnum",
-    "isalpha",
-    "isascii",
-    "isdecimal",
-    "isdigit",
-    "isidentifier",
-    "islower",
-    "isnumeric",
-    "isprintable",
-    "isspace",
-    "istitle",
-    "isupper",
-    "join",
-    "ljust",
-    "lower",
-    "lstrip",
-    "maketrans",
-    "partition",
-    "removeprefix",
-    "removesuffix",
-    "replace",
-    "rfind",
-    "rindex",
-    "rjust",
-    "rpartition",
-    "rsplit",
-    "rstrip",
-    "split",
-    "splitlines",
-    "startswith",
-    "strip",
-    "swapcase",
-    "title",
-    "translate",
-    "upper",
-    "zfill",
-    "result",
-];
-const LIST_METHODS: [&str; 12] =
-    ["append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort", "result"];
 
 /// Fields that models take a list to have for its length; `count` is a method of lists.
 const LENGTH_FIELDS: [&str; 4] = ["total", "length", "size", "len"];
@@ -208,6 +116,7 @@ impl<'a> Results<'a, '_> {
             Expr::Attribute(attribute) if attribute.attr.as_str() == "result" && call.arguments.is_empty() => {
                 self.type_of(&attribute.value)
             }
+            Expr::Name(name) if self.names.redefines(&name.id) => None,
             // A sorted list has the same elements.
             Expr::Name(name) if matches!(name.id.as_str(), "sorted" | "list" | "reversed") => {
                 self.type_of(call.arguments.args.first()?).filter(Type::is_list)
@@ -225,6 +134,7 @@ impl<'a> Results<'a, '_> {
         if let (Expr::Name(name), Some(kind)) = (target, kind)
             && self.once.contains(name.id.as_str())
         {
+            self.is_changed |= self.mutations.changed.contains(name.id.as_str());
             self.types.insert(name.id.to_string(), kind);
         }
     }
@@ -232,7 +142,7 @@ impl<'a> Results<'a, '_> {
     /// The type of an expression that is used as a list, after the name of the list was written behind it.
     fn as_list(&mut self, expression: &Expr) -> Option<Type<'a>> {
         let kind = self.type_of(expression)?;
-        let Some(rows) = kind.rows().filter(|_| !kind.is_list()) else { return Some(kind) };
+        let Some(rows) = kind.rows().filter(|_| !kind.is_list() && !kind.is_learnt()) else { return Some(kind) };
         // What binds looser than a field needs parentheses, which a call that is yet to be awaited gets by itself.
         if expression.is_await_expr() {
             let at = expression.start();
@@ -258,11 +168,17 @@ impl<'a> Results<'a, '_> {
     }
 
     /// What each turn of a loop over the expression gets.
-    fn item_of(&mut self, expression: &Expr) -> Option<Type<'a>> {
+    fn item_of(&mut self, target: &Expr, expression: &Expr) -> Option<Type<'a>> {
+        // `for field in disk: disk[field]` goes through the fields.
+        if let (Expr::Name(target), Expr::Name(of)) = (target, expression)
+            && self.mutations.keyed.contains(&(of.id.to_string(), target.id.to_string()))
+        {
+            return None;
+        }
         let list = self.as_list(expression)?;
         match list.fields() {
             // Who goes through a text file means its lines.
-            Some(fields) if fields.contains_key("text") && expression.is_name_expr() => {
+            Some(fields) if fields.contains_key("text") && expression.is_name_expr() && !list.is_learnt() => {
                 self.edits.insert(expression.end(), ".text.splitlines()");
                 let (line, text) = (line_of(self.source, expression), slice(self.source, expression.range()));
                 self.edits
@@ -277,7 +193,7 @@ impl<'a> Results<'a, '_> {
     /// Writes `len(rows)` for `rows.total`; false if that is not what is meant.
     fn write_length(&mut self, attribute: &ExprAttribute, of: Type<'a>) -> bool {
         let field = attribute.attr.as_str();
-        if !of.is_list() || !LENGTH_FIELDS.contains(&field) || self.added.contains(field) {
+        if !of.is_list() || of.is_learnt() || !LENGTH_FIELDS.contains(&field) || self.mutations.named.contains(field) {
             return false;
         }
         let list = slice(self.source, attribute.value.range());
@@ -288,42 +204,47 @@ impl<'a> Results<'a, '_> {
     }
 
     fn check_field(&mut self, at: TextSize, of: Type<'a>, field: &str) {
-        let problem = if of.is_text() && !TEXT_METHODS.contains(&field) {
+        if of.has_method(field)
+            || field.starts_with("__")
+            || self.mutations.named.contains(field)
+            || self.fields_may_lack
+        {
+            return;
+        }
+        let problem = if of.is_text() {
             Some(format!("a str has no field `{field}`"))
-        } else if of.is_list() && !LIST_METHODS.contains(&field) {
+        } else if of.is_list() {
             let text = if of.item().is_some_and(|item| item.field(field).is_some()) {
                 format!("a list has no field `{field}`: take it of each element")
             } else {
                 format!("a list has no field `{field}`")
             };
             Some(text)
-        } else if let Some(fields) =
-            of.fields().filter(|fields| !fields.contains_key(field) && !DICT_METHODS.contains(&field))
-        {
+        } else if let Some(fields) = of.fields().filter(|fields| !fields.contains_key(field)) {
             let there: Vec<&str> = fields.keys().map(String::as_str).collect();
             let near = nearest(field, there.iter().copied());
             let hint = near.first().map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
+            let all = listed(field, &there, "");
             let within = of.rows().filter(|rows| of.field(rows).and_then(|list| list.item()?.field(field)).is_some());
             Some(match within {
                 Some(rows) => format!(
                     "{} has no field `{field}`: each of its `{rows}` has, write `.{rows}[0].{field}`",
                     of.name()
                 ),
-                None => format!("{} has no field `{field}`{hint}; it has: {}", of.name(), there.join(", ")),
+                None => format!("{} has no field `{field}`{hint}; it has: {all}", of.name()),
             })
         } else {
             None
         };
-        let is_known = field.starts_with("__") || self.added.contains(field);
-        if let Some(message) = problem.filter(|_| !is_known) {
-            let line = line_of(self.source, TextRange::empty(at));
-            self.findings.push(Finding { line, message });
+        if let Some(message) = problem {
+            let finding = Finding { line: line_of(self.source, TextRange::empty(at)), message };
+            if of.is_learnt() { self.hints.push(finding) } else { self.findings.push(finding) }
         }
     }
 
     /// Results tell times as text, which models take for times.
     fn check_difference(&mut self, operation: &ExprBinOp) {
-        let is_text = |side: &Expr| self.type_of(side).is_some_and(|kind| kind.is_text());
+        let is_text = |side: &Expr| self.type_of(side).is_some_and(|kind| kind.is_text() && !kind.is_learnt());
         if operation.op == Operator::Sub && (is_text(&operation.left) || is_text(&operation.right)) {
             let text = slice(self.source, operation.left.range());
             let message =
@@ -336,7 +257,7 @@ impl<'a> Results<'a, '_> {
         let outer = self.types.clone();
         for generator in generators {
             self.visit_expr(&generator.iter);
-            let item = self.item_of(&generator.iter);
+            let item = self.item_of(&generator.target, &generator.iter);
             // A comprehension's own names hide outer ones.
             let bound = Bindings::of_target(&generator.target).bound;
             for binding in bound {
@@ -369,10 +290,19 @@ impl<'s> Visitor<'s> for Results<'_, '_> {
             }
             Stmt::For(each) => {
                 self.visit_expr(&each.iter);
-                let item = self.item_of(&each.iter);
+                let item = self.item_of(&each.target, &each.iter);
                 self.learn(&each.target, item);
                 self.visit_body(&each.body);
                 self.visit_body(&each.orelse);
+            }
+            Stmt::Try(attempt) => {
+                let outer = self.fields_may_lack;
+                self.fields_may_lack |= catches(attempt, &["KeyError", "AttributeError", "LookupError", "TypeError"]);
+                self.visit_body(&attempt.body);
+                self.fields_may_lack = outer;
+                attempt.handlers.iter().for_each(|handler| self.visit_except_handler(handler));
+                self.visit_body(&attempt.orelse);
+                self.visit_body(&attempt.finalbody);
             }
             Stmt::If(choice) => {
                 self.as_tested(&choice.test);
@@ -404,6 +334,7 @@ impl<'s> Visitor<'s> for Results<'_, '_> {
             },
             Expr::Call(call) => {
                 if let Expr::Name(name) = &*call.func
+                    && !self.names.redefines(&name.id)
                     && matches!(name.id.as_str(), "len" | "sorted" | "list" | "max" | "min" | "enumerate" | "sum")
                     && let Some(first) = call.arguments.args.first()
                 {
@@ -435,37 +366,4 @@ fn is_index(expression: &Expr) -> bool {
         Expr::UnaryOp(negated) => negated.op == UnaryOp::USub && is_index(&negated.operand),
         _ => false,
     }
-}
-
-/// The fields that a program writes to, wherever.
-fn added_fields(body: &[Stmt]) -> BTreeSet<String> {
-    struct Added(BTreeSet<String>);
-    impl<'a> Visitor<'a> for Added {
-        fn visit_expr(&mut self, expression: &'a Expr) {
-            match expression {
-                Expr::Attribute(attribute) if !attribute.ctx.is_load() => {
-                    self.0.insert(attribute.attr.to_string());
-                }
-                Expr::Subscript(subscript) if !subscript.ctx.is_load() => {
-                    if let Expr::StringLiteral(key) = &*subscript.slice {
-                        self.0.insert(key.value.to_str().to_owned());
-                    }
-                }
-                Expr::Call(call) => {
-                    let names = call.arguments.keywords.iter().filter_map(|keyword| keyword.arg.as_ref());
-                    self.0.extend(names.map(|name| name.to_string()));
-                }
-                // A literal dict may be given to `update`.
-                Expr::Dict(dict) => {
-                    let keys = dict.items.iter().filter_map(|item| item.key.as_ref()?.as_string_literal_expr());
-                    self.0.extend(keys.map(|key| key.value.to_str().to_owned()));
-                }
-                _ => {}
-            }
-            visitor::walk_expr(self, expression);
-        }
-    }
-    let mut added = Added(BTreeSet::new());
-    added.visit_body(body);
-    added.0
 }

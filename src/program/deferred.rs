@@ -2,7 +2,7 @@
 //!
 //! A toolkit call assigned to such a name keeps its promise; everywhere else its value is meant.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, Expr, ExprCall, Stmt};
@@ -116,5 +116,85 @@ impl<'a> Visitor<'a> for Flow {
             _ => {}
         }
         visitor::walk_expr(self, expression);
+    }
+}
+
+/// The functions of a program that wait for what they are given.
+#[derive(Default)]
+pub(super) struct Functions {
+    by_name: BTreeMap<String, Waiting>,
+}
+
+/// The parameters of a function that it waits for.
+struct Waiting {
+    /// In order; the first of a method is the object.
+    positional: Vec<bool>,
+    /// `*calls`, from that position on.
+    rest: bool,
+    names: BTreeSet<String>,
+    /// `**calls`.
+    others: bool,
+    is_method: bool,
+}
+
+impl Functions {
+    /// The functions of a body, methods too, in which names hold promises.
+    pub(super) fn of(body: &[Stmt], deferred: &BTreeSet<String>) -> Self {
+        struct Reader<'a> {
+            deferred: &'a BTreeSet<String>,
+            is_class: bool,
+            functions: Functions,
+        }
+        impl<'a> Visitor<'a> for Reader<'_> {
+            fn visit_stmt(&mut self, statement: &'a Stmt) {
+                let outer = self.is_class;
+                if let Stmt::FunctionDef(function) = statement {
+                    let parameters = &function.parameters;
+                    let waits = |name: &str| self.deferred.contains(name);
+                    let named = parameters.iter_non_variadic_params().map(|one| one.name().as_str());
+                    let waiting = Waiting {
+                        positional: parameters
+                            .posonlyargs
+                            .iter()
+                            .chain(&parameters.args)
+                            .map(|one| waits(one.name()))
+                            .collect(),
+                        rest: parameters.vararg.as_ref().is_some_and(|rest| waits(rest.name())),
+                        names: named.filter(|name| waits(name)).map(str::to_owned).collect(),
+                        others: parameters.kwarg.as_ref().is_some_and(|others| waits(others.name())),
+                        is_method: self.is_class,
+                    };
+                    self.functions.by_name.insert(function.name.to_string(), waiting);
+                }
+                self.is_class = statement.is_class_def_stmt();
+                visitor::walk_stmt(self, statement);
+                self.is_class = outer;
+            }
+        }
+        let mut reader = Reader { deferred, is_class: false, functions: Self::default() };
+        reader.visit_body(body);
+        reader.functions
+    }
+
+    /// True if what is called waits for its argument at `index`.
+    pub(super) fn waits_for(&self, call: &ExprCall, index: usize) -> bool {
+        self.called(call).is_some_and(|waiting| {
+            let index = index + usize::from(waiting.is_method);
+            waiting.positional.get(index).copied().unwrap_or(waiting.rest)
+        })
+    }
+
+    /// True if what is called waits for its argument of that name.
+    pub(super) fn waits_for_named(&self, call: &ExprCall, name: &str) -> bool {
+        self.called(call).is_some_and(|waiting| waiting.others || waiting.names.contains(name))
+    }
+
+    fn called(&self, call: &ExprCall) -> Option<&Waiting> {
+        let (name, is_method) = match &*call.func {
+            Expr::Name(name) => (name.id.as_str(), false),
+            Expr::Attribute(attribute) => (attribute.attr.as_str(), true),
+            _ => return None,
+        };
+        self.by_name.get(name).filter(|waiting| waiting.is_method == is_method)
     }
 }

@@ -9,6 +9,19 @@ pub(super) fn mismatch(schema: &Value, literal: &Expr) -> Option<String> {
     (!allows(schema, schema, &shape, 0)).then(|| shape.text())
 }
 
+/// The value of a literal, if all of it is known.
+pub(super) fn known_literal(literal: &Expr) -> Option<Value> {
+    match shape(literal)? {
+        Shape::Known(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// True if the schema may allow the value.
+pub(super) fn takes(schema: &Value, value: &Value) -> bool {
+    allows(schema, schema, &Shape::Known(value.clone()), 0)
+}
+
 /// What is known of a literal.
 enum Shape<'a> {
     /// All of it.

@@ -12,14 +12,19 @@ mod edit;
 mod fix;
 mod lines;
 mod literal_type;
+mod mutation;
 mod names;
 mod owner;
+mod quotes;
 mod repair;
+mod result_type;
 mod rewrite;
 mod scaffold;
 mod splice;
 mod statements;
 mod stream;
+mod suggest;
+mod syntax;
 mod toolkit_call;
 
 #[cfg(test)]
@@ -29,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use scaffold::{Failed, HOLE_INDENT, Scaffold, ScaffoldInput};
 pub use splice::{from_file, reopened, splice};
@@ -77,6 +83,8 @@ pub struct Known<'a> {
     pub declarations: &'a [Declaration],
     /// The variables that the session carries.
     pub carried: &'a [Variable],
+    /// JSON Schemas of those of them that are known to the last field, by name.
+    pub shapes: &'a BTreeMap<String, Value>,
     /// True if the generation ended at its length limit, see [`Finish::Length`](crate::llm::Finish::Length).
     pub finish_length: bool,
     /// The settings.

@@ -23,20 +23,28 @@ pub(super) struct Names {
     pub(super) read: BTreeMap<String, Vec<TextRange>>,
     /// True if names may be read or bound that the text does not say.
     pub(super) dynamic: bool,
+    /// True if names may be bound that the text does not say.
+    pub(super) binds_unsaid: bool,
 }
 
 impl Names {
     /// The names of a module's body.
     pub(super) fn of(body: &[Stmt]) -> Self {
         let bindings = Bindings::of(body);
-        let mut names = Self { dynamic: bindings.star_import, bound: bindings.bound, ..Self::default() };
-        names.bound.extend(bindings.outer);
+        let star_import = bindings.star_import;
+        let mut names = Self { dynamic: star_import, binds_unsaid: star_import, ..Self::default() };
+        names.bound = bindings.bound;
         let mut reader = Reader { names, scopes: Vec::new() };
         reader.visit_body(body);
         let mut names = reader.names;
         names.anywhere = names.bound.iter().map(|binding| binding.name.clone()).collect();
         names.anywhere.extend(names.local.iter().cloned());
         names
+    }
+
+    /// True if the program gives the name another meaning somewhere.
+    pub(super) fn redefines(&self, name: &str) -> bool {
+        self.binds_unsaid || self.anywhere.contains(name)
     }
 
     /// True if the top level binds the name.
@@ -66,6 +74,7 @@ impl Reader {
     fn read(&mut self, name: &str, range: TextRange) {
         if DYNAMIC.contains(&name) {
             self.names.dynamic = true;
+            self.names.binds_unsaid |= matches!(name, "globals" | "locals" | "vars" | "exec");
         }
         if !self.scopes.iter().any(|scope| scope.contains(name)) {
             self.names.read.entry(name.to_owned()).or_default().push(range);
@@ -109,10 +118,10 @@ impl<'a> Visitor<'a> for Reader {
                 let bindings = Bindings::of(&function.body);
                 let mut scope: BTreeSet<String> = parameter_names(&function.parameters).map(str::to_owned).collect();
                 scope.extend(bindings.bound.into_iter().map(|binding| binding.name));
-                for outer in bindings.outer {
-                    scope.remove(&outer.name);
-                    self.names.bound.push(outer);
-                }
+                // A name that is declared and not assigned is only read.
+                let assigned = bindings.global.into_iter().filter(|global| scope.remove(&global.name));
+                self.names.bound.extend(assigned);
+                scope.retain(|name| !bindings.nonlocal.contains(name));
                 self.within(scope, |reader| reader.visit_body(&function.body));
             }
             Stmt::ClassDef(class) => {

@@ -9,7 +9,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, Expr, ExprAwait, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::deferred::{deferred_names, root_name, takes_promises};
+use super::deferred::{Functions, deferred_names, root_name, takes_promises};
 use super::edit::{Edits, line_of, slice};
 use super::toolkit_call::Toolkits;
 
@@ -25,11 +25,13 @@ pub(super) fn await_calls(
 ) {
     let mut functions = AsyncFunctions(async_functions);
     functions.visit_body(body);
+    let deferred = deferred_names(body);
     let mut rewriter = Rewriter {
         source,
         toolkits,
         async_functions: functions.0,
-        deferred: deferred_names(body),
+        functions: Functions::of(body, &deferred),
+        deferred,
         scope: Scope::Async,
         usage: Use::Value,
         edits,
@@ -55,8 +57,10 @@ enum Use {
 enum Scope {
     /// The top level and `async def`.
     Async,
-    /// `def`, `lambda`, a class's body, and generators, which an `await` would turn into something else.
+    /// `def`, `lambda` and a class's body.
     Sync,
+    /// A generator, which an `await` would turn into something else, and which may have one.
+    Generator,
 }
 
 struct Rewriter<'a, 'e> {
@@ -64,6 +68,7 @@ struct Rewriter<'a, 'e> {
     toolkits: &'a Toolkits<'a>,
     async_functions: BTreeSet<String>,
     deferred: BTreeSet<String>,
+    functions: Functions,
     scope: Scope,
     /// How the next visited expression is used; its parent sets it.
     usage: Use,
@@ -136,14 +141,16 @@ impl Rewriter<'_, '_> {
         }
         self.callee(call);
         let promises = takes_promises(call) || is_collected(call) && self.is_deferred(&call.func);
-        for argument in &call.arguments.args {
+        let usage = |promises| if promises { Use::Promise } else { Use::Value };
+        for (index, argument) in call.arguments.args.iter().enumerate() {
             match argument {
                 Expr::Starred(starred) if promises => self.used(&starred.value, Use::Promise),
-                _ => self.used(argument, if promises { Use::Promise } else { Use::Value }),
+                _ => self.used(argument, usage(promises || self.functions.waits_for(call, index))),
             }
         }
         for keyword in &call.arguments.keywords {
-            self.used(&keyword.value, if promises { Use::Promise } else { Use::Value });
+            let waits = keyword.arg.as_ref().is_some_and(|name| self.functions.waits_for_named(call, name));
+            self.used(&keyword.value, usage(promises || waits));
         }
     }
 
@@ -173,12 +180,12 @@ impl Rewriter<'_, '_> {
                 }
                 self.edits.say(format!("line {line}: inserted `await` before `{name}`"));
             }
-            Scope::Sync if is_toolkit => {
+            Scope::Sync | Scope::Generator if is_toolkit => {
                 self.edits.insert(call.end(), ".result()");
                 self.edits
                     .say(format!("line {line}: `{name}` is waited for with `.result()`, as its function is not async"));
             }
-            Scope::Sync => {}
+            Scope::Sync | Scope::Generator => {}
         }
     }
 
@@ -299,7 +306,7 @@ impl<'a> Visitor<'a> for Rewriter<'_, '_> {
             Expr::DictComp(dict) => {
                 self.comprehension(&dict.generators, dict.key.as_deref(), &dict.value, self.scope);
             }
-            Expr::Generator(each) => self.comprehension(&each.generators, None, &each.elt, Scope::Sync),
+            Expr::Generator(each) => self.comprehension(&each.generators, None, &each.elt, Scope::Generator),
             Expr::Lambda(lambda) => {
                 if let Some(parameters) = &lambda.parameters {
                     self.visit_parameters(parameters);

@@ -9,13 +9,15 @@ use ruff_text_size::Ranged;
 use super::check::{check_structure, undefined_names};
 use super::check_call::check_calls;
 use super::check_result::check_results;
-use super::edit::{Edits, line_of};
+use super::edit::Edits;
 use super::fix::{drop_toolkit_imports, missing_imports, rename_report, unwrap_last_return};
 use super::names::Names;
 use super::owner::move_to_owner;
+use super::quotes::part_quotes;
 use super::repair::{Repaired, is_prose, parses, repair};
 use super::rewrite::await_calls;
 use super::scaffold::Scaffold;
+use super::syntax::{check_syntax, finding, parse_module};
 use super::toolkit_call::Toolkits;
 use super::{Config, Finding, Known, Program, Refusal};
 use crate::record::{Variable, VariableKind};
@@ -100,24 +102,35 @@ fn complete(program: &mut Program, known: &Known<'_>, origin: Origin) -> Result<
     drop_toolkit_imports(&program.hole, module.suite(), known.declarations, &mut edits);
     let mut first_line = None;
     if origin == Origin::Model {
+        part_quotes(&program.hole, &module, &mut edits);
         rename_report(&names, &mut edits);
         unwrap_last_return(&program.hole, module.suite(), &mut edits);
-        move_to_owner(module.suite(), &Toolkits::new(known.declarations, &names), known.declarations, &mut edits);
+        let toolkits = Toolkits::new(known.declarations, &names, module.suite());
+        move_to_owner(module.suite(), &toolkits, known.declarations, &mut edits);
         first_line = missing_imports(&program.hole, &names, |name| known.knows(name));
     }
-    let toolkits = Toolkits::new(known.declarations, &names);
+    let toolkits = Toolkits::new(known.declarations, &names, module.suite());
     await_calls(&program.hole, module.suite(), &toolkits, async_definitions(known.carried), &mut edits);
     apply(program, edits);
-    if let Some(line) = first_line {
-        program.repairs.push(format!("added `{line}`"));
-        program.hole = format!("{line}\n{}", program.hole);
+    let Some(line) = first_line else { return check(program, known, origin, 4) };
+    program.repairs.push(format!("added `{line}`"));
+    program.hole = format!("{line}\n{}", program.hole);
+    check(program, known, origin, 4).map_err(|refusal| without_first_line(refusal, &line))
+}
+
+/// The findings at the lines that the model wrote: it does not know of the one that was added.
+fn without_first_line(mut refusal: Refusal, line: &str) -> Refusal {
+    refusal.hole =
+        refusal.hole.strip_prefix(line).map(|rest| rest.trim_start_matches('\n').to_owned()).unwrap_or_default();
+    for finding in &mut refusal.findings {
+        finding.line = finding.line.saturating_sub(1).max(1);
     }
-    check(program, known, origin, 4)
+    refusal
 }
 
 /// The statements of a program that has some.
 fn parse(program: &Program, origin: Origin) -> Result<Parsed<ModModule>, Refusal> {
-    let module = ruff_python_parser::parse_module(&program.hole)
+    let module = parse_module(&program.hole)
         .map_err(|error| refusal(&program.hole, vec![syntax_finding(&program.hole, &error, origin)]))?;
     if origin == Origin::Model && module.suite().iter().all(is_nothing) {
         return Err(refusal(&program.hole, vec![nothing()]));
@@ -129,9 +142,9 @@ fn parse(program: &Program, origin: Origin) -> Result<Parsed<ModModule>, Refusal
 fn check(program: &mut Program, known: &Known<'_>, origin: Origin, turns: u32) -> Result<(), Refusal> {
     let module = parse(program, origin)?;
     let names = Names::of(module.suite());
-    let toolkits = Toolkits::new(known.declarations, &names);
+    let toolkits = Toolkits::new(known.declarations, &names, module.suite());
     let mut edits = Edits::default();
-    let findings = check_results(&program.hole, module.suite(), &names, &toolkits, &mut edits);
+    let (findings, hints) = check_results(&program.hole, module.suite(), &names, &toolkits, known, &mut edits);
     if !edits.is_empty() && findings.is_empty() {
         // What is written now may show what is wrong further on; each turn writes at least one name of a schema.
         apply(program, edits);
@@ -142,6 +155,7 @@ fn check(program: &mut Program, known: &Known<'_>, origin: Origin, turns: u32) -
     let no_imports = Config { forbidden_imports: Default::default(), ..known.config.clone() };
     let rules = Known { config: if origin == Origin::File { &no_imports } else { known.config }, ..*known };
     let mut findings = findings;
+    findings.extend(check_syntax(&program.hole, &module));
     findings.extend(check_structure(&program.hole, module.suite(), &names, &rules));
     findings.extend(check_calls(&program.hole, module.suite(), &toolkits));
     findings.sort();
@@ -150,6 +164,7 @@ fn check(program: &mut Program, known: &Known<'_>, origin: Origin, turns: u32) -
         return Err(refusal(&program.hole, findings));
     }
     program.warnings = undefined_names(&program.hole, &names, known);
+    program.warnings.extend(hints);
     program.names = reached(&names, known);
     Ok(())
 }
@@ -200,7 +215,6 @@ fn is_body_of_try(program: &Program) -> bool {
 }
 
 fn syntax_finding(source: &str, error: &ParseError, origin: Origin) -> Finding {
-    let line = line_of(source, error.location);
     let said = source.lines().filter(|line| !line.trim().is_empty());
     let (prose, code): (Vec<&str>, Vec<&str>) = said.partition(|line| is_prose(line));
     if origin == Origin::Model && prose.len() > code.len() {
@@ -214,10 +228,7 @@ fn syntax_finding(source: &str, error: &ParseError, origin: Origin) -> Finding {
         let line = u32::try_from(end.lines().count()).unwrap_or(u32::MAX).max(1);
         return Finding { line, message: format!("the program ends in the middle of a statement: {reason}") };
     }
-    let index = usize::try_from(line).unwrap_or(1).saturating_sub(1);
-    let text: String = source.lines().nth(index).unwrap_or_default().trim().chars().take(100).collect();
-    let message = format!("syntax error: {reason} in `{text}`");
-    Finding { line, message }
+    finding(source, error.location, &reason)
 }
 
 fn nothing() -> Finding {

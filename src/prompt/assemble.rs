@@ -7,8 +7,9 @@ use minijinja::context;
 
 use super::budget::{Kept, bounded, keep, newest};
 use super::chat::{say, turn};
+use super::described::likely;
 use super::fill::{STOP, comment, part, program};
-use super::stubs::stubs;
+use super::stubs::{Budget, shown_briefly, stubs};
 use super::{Config, Encoding, PromptInput, TemplateError};
 use crate::llm::{Input, Message, Request, Role};
 use crate::segment::{Segment, SegmentKind, estimate_tokens};
@@ -84,9 +85,10 @@ fn noted_prefix(input: &PromptInput<'_>) -> String {
     let mut seen = BTreeSet::new();
     let notes = input.attempts.iter().flat_map(|attempt| &attempt.notes).filter(|note| seen.insert(*note));
     let notes: String = notes.map(|note| format!("# careful: {}\n", note.replace('\n', "\n#   "))).collect();
+    let likely = likely(input, &shown_briefly(input.declarations, budget(input)));
     match input.prefix.rfind("# goal: ") {
-        Some(goal) => format!("{}{notes}{}", &input.prefix[..goal], &input.prefix[goal..]),
-        None => format!("{notes}{}", input.prefix),
+        Some(goal) => format!("{}{likely}{notes}{}", &input.prefix[..goal], &input.prefix[goal..]),
+        None => format!("{likely}{notes}{}", input.prefix),
     }
 }
 
@@ -104,13 +106,17 @@ fn context_tokens(input: &PromptInput<'_>) -> u32 {
 }
 
 fn head_context(input: &PromptInput<'_>) -> minijinja::Value {
-    // The stubs must leave room for what is said.
-    let budget = input.config.stub_tokens.min(context_tokens(input) / 2);
     context! {
-        stubs => stubs(input.declarations, budget),
+        stubs => stubs(input.declarations, budget(input)),
         operations => operations(input.declarations),
         packages => &input.config.packages,
     }
+}
+
+/// The stubs must leave room for what is said.
+fn budget(input: &PromptInput<'_>) -> Budget {
+    let whole = input.config.stub_tokens.min(context_tokens(input) / 2);
+    Budget { whole, names: input.config.name_tokens.min(whole / 2) }
 }
 
 fn operations(declarations: &[Declaration]) -> Vec<String> {

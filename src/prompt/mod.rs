@@ -6,7 +6,9 @@
 mod assemble;
 mod budget;
 mod chat;
+mod described;
 mod fill;
+mod relevant;
 mod stubs;
 mod templates;
 
@@ -17,7 +19,8 @@ use serde::{Deserialize, Serialize};
 mod tests;
 
 pub use assemble::{assemble, fills_context, recent};
-pub use stubs::stubs;
+pub use described::described;
+pub use stubs::{Budget, stubs};
 pub use templates::{TEMPLATE_NAMES, TemplateError, Templates};
 
 use crate::segment::Segment;
@@ -44,6 +47,11 @@ pub struct Config {
     pub temperature: f32,
     /// Tokens of toolkit stubs; toolkits beyond are told by name. Default 3,000.
     pub stub_tokens: u32,
+    /// Of those, tokens of the names of operations that are told only by name; of large toolkits it is told how many begin
+    /// with which word. Default 600.
+    pub name_tokens: u32,
+    /// Tokens of signatures that the user's words seem to need, of toolkits that are told by name; 0 for none. Default 400.
+    pub likely_tokens: u32,
     /// Tokens of one round's output that are shown, its head and its tail. Default 600.
     pub output_tokens: u32,
     /// What programs can import besides the standard library, e.g. `numpy 2.1.0`. Not written: who starts the interpreter knows.
@@ -58,6 +66,8 @@ impl Default for Config {
             max_tokens: 768,
             temperature: 0.0,
             stub_tokens: 3_000,
+            name_tokens: 600,
+            likely_tokens: 400,
             output_tokens: 600,
             packages: Vec::new(),
         }

@@ -1,13 +1,18 @@
 //! Toolkits as the model reads them: Python classes with typed signatures and one-line docstrings, in few tokens.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use fimble_toolkit::{Declaration, Operation, Parameter, classes, parameter_text, signature};
 
 use crate::segment::estimate_tokens;
+use crate::shape::LEARNT;
 
 /// The toolkit through which the program talks to its surroundings; it is always shown whole.
-const SYSTEM: &str = "system_toolkit";
+pub(super) const SYSTEM: &str = "system_toolkit";
+
+/// Tokens that the names of a toolkit may take however many toolkits there are.
+const LEAST_NAMES: u32 = 40;
 
 /// From this many operations on, what all of them take is told once.
 const SHARING: usize = 3;
@@ -18,33 +23,29 @@ const INHERITED: usize = 24;
 /// The most characters of a docstring.
 const DOCSTRING: usize = 160;
 
-/// The stubs of all toolkits, in at most about `budget` tokens: first those that are shown whole, in their own order,
-/// then those for which only the names of the operations fit.
-pub fn stubs(declarations: &[Declaration], budget: u32) -> String {
-    let is_system = |declaration: &&Declaration| declaration.name == SYSTEM;
-    let ordered = declarations.iter().filter(is_system).chain(declarations.iter().filter(|one| !is_system(one)));
-    let mut left = budget;
-    // Every toolkit's names are shown, so their tokens are not there for signatures.
-    let mut names: u32 = declarations.iter().map(|declaration| estimate_tokens(&brief(declaration))).sum();
-    let mut whole = Vec::new();
-    let mut briefs: Vec<&Declaration> = Vec::new();
-    for declaration in ordered {
-        let full = full(declaration);
-        let tokens = estimate_tokens(&full);
-        let brief_tokens = estimate_tokens(&brief(declaration));
-        names = names.saturating_sub(brief_tokens);
-        if is_system(&declaration) || tokens.saturating_add(names) <= left {
-            left = left.saturating_sub(tokens);
-            whole.push(full);
-        } else {
-            left = left.saturating_sub(brief_tokens);
-            briefs.push(declaration);
-        }
-    }
-    if let Some(first) = briefs.first() {
-        let lines: Vec<String> = briefs.iter().map(|declaration| brief(declaration)).collect();
+/// What stubs may take, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Toolkits that are shown whole, and the names of the others.
+    pub whole: u32,
+    /// Of that, the names of operations of toolkits that are not shown whole.
+    pub names: u32,
+}
+
+impl Budget {
+    /// Everything is shown.
+    pub const ALL: Self = Self { whole: u32::MAX, names: u32::MAX };
+}
+
+/// The stubs of all toolkits, in at most about the budget: first those that are shown whole, in their own order, then
+/// those for which only the names of the operations fit, or only how many begin with which word.
+pub fn stubs(declarations: &[Declaration], budget: Budget) -> String {
+    let Shown { mut whole, brief } = shown(declarations, budget);
+    if let Some((first, _)) = brief.first() {
+        let lines: Vec<&str> = brief.iter().map(|(_, line)| line.as_str()).collect();
         whole.push(format!(
-            "# Only names are shown of these; for signatures: print(await {SYSTEM}.describe(\"{}\"))\n{}",
+            "# Only names are shown of these; for signatures: print(await {SYSTEM}.describe(\"{}\")), or .describe(\"what it \
+             should do\")\n{}",
             first.name,
             lines.join("\n")
         ));
@@ -52,7 +53,46 @@ pub fn stubs(declarations: &[Declaration], budget: u32) -> String {
     whole.join("\n\n")
 }
 
-fn full(declaration: &Declaration) -> String {
+/// The toolkits that are not shown whole within the budget.
+pub(super) fn shown_briefly(declarations: &[Declaration], budget: Budget) -> Vec<&Declaration> {
+    shown(declarations, budget).brief.into_iter().map(|(declaration, _)| declaration).collect()
+}
+
+struct Shown<'a> {
+    whole: Vec<String>,
+    brief: Vec<(&'a Declaration, String)>,
+}
+
+fn shown(declarations: &[Declaration], budget: Budget) -> Shown<'_> {
+    let is_system = |declaration: &&Declaration| declaration.name == SYSTEM;
+    let ordered = declarations.iter().filter(is_system).chain(declarations.iter().filter(|one| !is_system(one)));
+    let share = budget.names / u32::try_from(declarations.len().max(1)).unwrap_or(u32::MAX);
+    let briefs: Vec<(&Declaration, String)> =
+        ordered.map(|declaration| (declaration, brief(declaration, share.max(LEAST_NAMES)))).collect();
+    let mut left = budget.whole;
+    // Every toolkit's names are shown, so their tokens are not there for signatures.
+    let mut names: u32 = briefs.iter().map(|(_, brief)| estimate_tokens(brief)).sum();
+    let mut shown = Shown { whole: Vec::new(), brief: Vec::new() };
+    for (declaration, brief) in briefs {
+        let tokens = estimate_tokens(&brief);
+        names = names.saturating_sub(tokens);
+        let room = if is_system(&declaration) { u32::MAX } else { left.saturating_sub(names) };
+        match full(declaration, room) {
+            Some(full) => {
+                left = left.saturating_sub(estimate_tokens(&full));
+                shown.whole.push(full);
+            }
+            None => {
+                left = left.saturating_sub(tokens);
+                shown.brief.push((declaration, brief));
+            }
+        }
+    }
+    shown
+}
+
+/// The stub of a toolkit, if it takes no more than so many tokens.
+pub(super) fn full(declaration: &Declaration, room: u32) -> Option<String> {
     let shared = shared_parameters(declaration);
     let mut shapes = BTreeMap::new();
     let mut methods = String::new();
@@ -60,13 +100,29 @@ fn full(declaration: &Declaration) -> String {
         methods.push_str(&format!("\n    # All of these also take {text}"));
     }
     for operation in enabled(declaration) {
+        methods.push_str(&format!("\n    {}", method(operation, &shared)));
+        // A toolkit of thousands of operations is not written out to be thrown away.
+        if estimate_tokens(&methods) > room {
+            return None;
+        }
         shapes.extend(classes(operation));
-        let mut own = operation.clone();
-        own.parameters.retain(|parameter| !shared.contains(parameter));
-        methods.push_str(&format!("\n    async def {}: {}", signature(&own), docstring(&operation.description)));
     }
     let shapes: String = inherit(&shapes).into_iter().map(|line| line + "\n").collect();
-    format!("{shapes}class {}: {}{methods}", declaration.name, docstring(&declaration.description))
+    let text = format!("{shapes}class {}: {}{methods}", declaration.name, docstring(&declaration.description));
+    (estimate_tokens(&text) <= room).then_some(text)
+}
+
+/// One operation as a method, without the parameters that all of its toolkit take.
+pub(super) fn method(operation: &Operation, shared: &[Parameter]) -> String {
+    let text = if shared.is_empty() {
+        signature(operation)
+    } else {
+        let mut own = operation.clone();
+        own.parameters.retain(|parameter| !shared.contains(parameter));
+        signature(&own)
+    };
+    let learnt = if operation.returns.get(LEARNT).is_some() { "  # as seen so far" } else { "" };
+    format!("async def {text}: {}{learnt}", docstring(&operation.description))
 }
 
 /// The optional parameters that every operation takes, if there are [`SHARING`] operations or more: they are told once.
@@ -103,17 +159,43 @@ fn inherit(shapes: &BTreeMap<String, String>) -> Vec<String> {
     shapes.iter().filter_map(line).collect()
 }
 
-fn brief(declaration: &Declaration) -> String {
+/// A toolkit in one line: the names of its operations, or, if those take more than so many tokens, how many begin with which
+/// word.
+fn brief(declaration: &Declaration, room: u32) -> String {
     let operations: Vec<&str> = enabled(declaration).map(|operation| operation.name.as_str()).collect();
-    format!("class {}: {}  # {}", declaration.name, docstring(&declaration.description), operations.join(", "))
+    let head = format!("class {}: {}  # ", declaration.name, docstring(&declaration.description));
+    let names = operations.iter().map(|name| name.len() + 2).sum::<usize>() / 4;
+    if u32::try_from(names).is_ok_and(|names| names <= room) {
+        return head + &operations.join(", ");
+    }
+    let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in &operations {
+        *groups.entry(name.split_once('_').map_or(*name, |(first, _)| first)).or_default() += 1;
+    }
+    let mut groups: Vec<(&str, usize)> = groups.into_iter().collect();
+    groups.sort_by_key(|(name, count)| (Reverse(*count), *name));
+    let mut text = format!("{} operations:", operations.len());
+    let mut told = 0;
+    for (name, count) in &groups {
+        let group = if *count == 1 { format!(" {name},") } else { format!(" {name}_* {count},") };
+        if estimate_tokens(&text) + estimate_tokens(&group) > room {
+            break;
+        }
+        text.push_str(&group);
+        told += count;
+    }
+    match operations.len() - told {
+        0 => head + text.trim_end_matches(','),
+        more => format!("{head}{text} and {more} more"),
+    }
 }
 
-fn enabled(declaration: &Declaration) -> impl Iterator<Item = &Operation> {
+pub(super) fn enabled(declaration: &Declaration) -> impl Iterator<Item = &Operation> {
     declaration.operations.iter().filter(|operation| operation.enabled)
 }
 
 /// The first paragraph of a description as a Python string, cut to whole sentences of at most [`DOCSTRING`] characters.
-fn docstring(description: &str) -> String {
+pub(super) fn docstring(description: &str) -> String {
     let lines = description.trim().lines().map(str::trim).take_while(|line| !line.is_empty());
     let paragraph = lines.collect::<Vec<_>>().join(" ");
     let first = shorten(&paragraph);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::llm::{Input, Request};
-use crate::segment::SegmentKind;
+use crate::segment::{SegmentKind, estimate_tokens};
 
 fn operation(name: &str, description: &str, parameters: &[(&str, Value, Option<Value>)], returns: Value) -> Operation {
     let parameters = parameters.iter().map(|(name, schema, default)| Parameter {
@@ -89,11 +89,22 @@ fn request(
     attempts: &[Attempt],
     change: impl FnOnce(&mut PromptInput<'_>),
 ) -> Request {
-    let (declarations, templates, config) =
-        (declarations(), Templates::new(&BTreeMap::new()).unwrap(), Config::default());
+    request_with(&declarations(), encoding, segments, prefix, attempts, change)
+}
+
+/// The same with other toolkits.
+fn request_with(
+    declarations: &[Declaration],
+    encoding: Encoding,
+    segments: &[Segment],
+    prefix: &str,
+    attempts: &[Attempt],
+    change: impl FnOnce(&mut PromptInput<'_>),
+) -> Request {
+    let (templates, config) = (Templates::new(&BTreeMap::new()).unwrap(), Config::default());
     let mut input = PromptInput {
         encoding,
-        declarations: &declarations,
+        declarations,
         segments,
         earlier: 0,
         prefix,
@@ -255,16 +266,169 @@ class box_toolkit: \"Boxes.\"
     async def one(path: str = None) -> Part: \"Looks. On two lines.\"
     async def two() -> Whole: \"Looks. On two lines.\"
     async def three(limit: str = None) -> str: \"Looks. On two lines.\"";
-    assert_eq!(stubs(std::slice::from_ref(&declaration), 3_000), whole);
+    assert_eq!(stubs(std::slice::from_ref(&declaration), Budget { whole: 3_000, names: 600 }), whole);
 
     // Of two operations, each tells its own.
     declaration.operations.pop();
-    let text = stubs(&[declaration], 3_000);
+    let text = stubs(&[declaration], Budget { whole: 3_000, names: 600 });
     assert!(text.contains("async def two(folder: str = None) -> Whole") && !text.contains("All of these"), "{text}");
 }
 
 #[test]
 fn toolkits_beyond_the_budget_are_told_by_name() {
-    insta::assert_snapshot!("stubs_whole", stubs(&declarations(), 3_000));
-    insta::assert_snapshot!("stubs_brief", stubs(&declarations(), 110));
+    insta::assert_snapshot!("stubs_whole", stubs(&declarations(), Budget { whole: 3_000, names: 600 }));
+    insta::assert_snapshot!("stubs_brief", stubs(&declarations(), Budget { whole: 110, names: 110 }));
+}
+
+/// A toolkit as large as that of a forge: verbs on many kinds of things, each with parameters and a typed result.
+fn forge() -> Declaration {
+    let things = [
+        "issue",
+        "pull_request",
+        "branch",
+        "release",
+        "label",
+        "milestone",
+        "webhook",
+        "secret",
+        "variable",
+        "runner",
+        "workflow",
+        "artifact",
+        "environment",
+        "deployment",
+        "package",
+        "team",
+        "member",
+        "invitation",
+        "key",
+        "gist",
+        "project",
+        "column",
+        "card",
+        "comment",
+        "reaction",
+        "commit",
+        "tag",
+        "tree",
+        "blob",
+        "status",
+        "check_run",
+        "check_suite",
+        "code_scan",
+        "advisory",
+        "dependency",
+        "license",
+        "template",
+        "topic",
+        "fork",
+        "star",
+    ];
+    let verbs = [
+        "list",
+        "get",
+        "create",
+        "update",
+        "delete",
+        "search",
+        "lock",
+        "unlock",
+        "enable",
+        "disable",
+        "archive",
+        "restore",
+        "transfer",
+        "approve",
+        "reject",
+        "assign",
+        "unassign",
+        "rename",
+        "export",
+        "import",
+        "subscribe",
+        "unsubscribe",
+        "pin",
+        "unpin",
+        "history",
+    ];
+    let (text, integer) = (json!({"type": "string"}), json!({"type": "integer"}));
+    let operations = things.iter().flat_map(|thing| {
+        let (text, integer) = (text.clone(), integer.clone());
+        verbs.iter().map(move |verb| {
+            let fields: serde_json::Map<String, Value> =
+                (0..30).map(|number| (format!("{thing}_field_{number}"), text.clone())).collect();
+            let returns = json!({"type": "object", "title": format!("{verb} {thing}"), "properties": fields});
+            let parameters = [
+                ("owner", text.clone(), None),
+                ("repository", text.clone(), None),
+                (*thing, integer.clone(), Some(Value::Null)),
+                ("page", integer.clone(), Some(json!(1))),
+            ];
+            let description = format!("{verb} a {} of a repository.", thing.replace('_', " "));
+            operation(&format!("{thing}_{verb}"), &description, &parameters, returns)
+        })
+    });
+    Declaration {
+        name: "forge_toolkit".to_owned(),
+        description: "A forge.".to_owned(),
+        operations: operations.collect(),
+    }
+}
+
+/// Tokens of what a text has beside the same text without toolkits.
+fn tokens_beside(text: &str, without: &str) -> u32 {
+    estimate_tokens(text) - estimate_tokens(without)
+}
+
+#[test]
+fn three_of_a_thousand_operations_cost_less_than_2500_tokens_of_the_prompt() {
+    let mut all = declarations();
+    all.push(forge());
+    assert!(all.iter().map(|toolkit| toolkit.operations.len()).sum::<usize>() > 1_000);
+    let question = "Create an issue about the failed deployment, assign it, and tell me the release history";
+    let mut segments = vec![segment(SegmentKind::User, 0, question)];
+    let ask = |segments: &[Segment], declarations: &[Declaration]| {
+        shown(&request_with(declarations, Encoding::Chat, segments, "# goal: x\ntry:\n", &[], |_| {}))
+    };
+    let first = ask(&segments, &all);
+    let small = declarations();
+    let without: Vec<Declaration> = small.into_iter().filter(|toolkit| toolkit.name == "system_toolkit").collect();
+    let of_first = tokens_beside(&first, &ask(&segments, &without));
+    // What is wanted is there without a further question.
+    for wanted in ["async def issue_create(", "async def issue_assign(", "async def release_history("] {
+        assert!(first.contains(wanted), "{wanted} is not in\n{first}");
+    }
+    // And the same by asking for it.
+    let asked = ["create an issue", "forge_toolkit.issue_assign, forge_toolkit.release_history"];
+    for (round, asked) in (1..).zip(asked) {
+        let described = described(&all, asked, 560).unwrap();
+        segments.push(segment(SegmentKind::Code, round, &format!("print(await system_toolkit.describe({asked:?}))")));
+        segments.push(segment(SegmentKind::Output, round, &described));
+    }
+    let last = ask(&segments, &all);
+    let of_last = tokens_beside(&last, &ask(&segments[..1], &without));
+    assert!(of_first < 1_500 && of_last < 2_500, "{of_first} and {of_last}\n{last}");
+    for wanted in ["async def issue_create(", "async def issue_assign(", "async def release_history("] {
+        assert!(segments.iter().any(|segment| segment.content.contains(wanted)), "{wanted}");
+    }
+    insta::assert_snapshot!("forge_described", described(&all, asked[1], 560).unwrap());
+    insta::assert_snapshot!("forge_brief", stubs(&[forge()], Budget { whole: 600, names: 300 }));
+}
+
+#[test]
+fn what_is_asked_for_is_found_by_name_and_by_words() {
+    let mut all = declarations();
+    all.push(forge());
+    let told = |what: &str| described(&all, what, 560).unwrap_or_default();
+    assert!(told("git_toolkit").contains("async def log(") && told("git_toolkit").contains("async def branches("));
+    assert!(told("git_toolkit.log").contains("async def log(") && !told("git_toolkit.log").contains("def branches"));
+    assert!(told("forge_toolkit").contains("1000 operations:"), "{}", told("forge_toolkit"));
+    assert!(told("forge_toolkit.gist_*").contains("async def gist_list("));
+    assert!(told("mounted disks").contains("async def disks("));
+    assert!(told("approve a pull request").contains("async def pull_request_approve("));
+    assert_eq!(described(&all, "forge_toolkit.nothing_there", 560), None);
+    assert_eq!(described(&all, "the of and", 560), None);
+    for what in ["forge_toolkit", "forge_toolkit.gist_*", "approve a pull request", "git_toolkit"] {
+        assert!(estimate_tokens(&told(what)) <= 620, "{what}: {}", estimate_tokens(&told(what)));
+    }
 }

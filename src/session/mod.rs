@@ -11,6 +11,7 @@ mod history;
 mod journal;
 mod limits;
 mod recent;
+mod shapes;
 mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet};

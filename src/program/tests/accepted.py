@@ -234,6 +234,7 @@ sizes = [len(line) async for line in aiter([])] if False else []
 # ---
 assert isinstance(services, list), "services must be a list"
 # ---
+# raises ValueError
 raise ValueError("not now")
 # ---
 x: int = 1

@@ -2,10 +2,12 @@
 
 mod accepted;
 mod awaits;
+mod corpus;
 mod hostile;
 mod refused;
 mod repaired;
 mod results;
+mod wrong;
 
 use fimble_toolkit::{Operation, Parameter, Risk};
 use serde_json::{Value, json};
@@ -181,19 +183,29 @@ fn carried() -> Vec<Variable> {
     ]
 }
 
+/// Nothing is known of what is carried.
+static NO_SHAPES: BTreeMap<String, Value> = BTreeMap::new();
+
 fn scaffold() -> Scaffold {
     Scaffold::new(&ScaffoldInput { goal: "do it", ..ScaffoldInput::default() })
 }
 
 fn splice_text(text: &str, finish_length: bool) -> Result<Program, Refusal> {
     let (declarations, carried, config) = (declarations(), carried(), Config::default());
-    let known = Known { declarations: &declarations, carried: &carried, finish_length, config: &config };
+    let known =
+        Known { declarations: &declarations, carried: &carried, shapes: &NO_SHAPES, finish_length, config: &config };
     splice(&scaffold(), text, &known)
 }
 
 fn file(text: &str) -> Result<Program, Refusal> {
     let (declarations, carried, config) = (declarations(), carried(), Config::default());
-    let known = Known { declarations: &declarations, carried: &carried, finish_length: false, config: &config };
+    let known = Known {
+        declarations: &declarations,
+        carried: &carried,
+        shapes: &NO_SHAPES,
+        finish_length: false,
+        config: &config,
+    };
     from_file(text, &known)
 }
 

@@ -15,10 +15,16 @@ fn wrong_argument_names_are_refused_with_the_signature() {
         if result.get('success'):\n    print(result['data'])";
     check(&[(
         sample,
-        "line 1: `devops_toolkit.search_requirements`: it has no parameter `id`; it has no parameter `keyword`; \
-         `project_id` is missing; `query` is missing; \
-         its signature is `search_requirements(project_id: str, query: str)`",
+        "line 1: `devops_toolkit.search_requirements`: it has no parameter `id`, did you mean `project_id`; \
+         it has no parameter `keyword`; `project_id` is missing; `query` is missing; \
+         its signature is `search_requirements(project_id: str, query: str)`; \
+         write `await devops_toolkit.search_requirements(project_id=\"123\", query=\"login\")`",
     )]);
+    // What the message says to write is what runs.
+    let told = message(sample);
+    let call = told.rsplit_once("write `").and_then(|(_, call)| call.strip_suffix('`')).unwrap();
+    let repaired = sample.replace("devops_toolkit.search_requirements(id=123, keyword=\"login\")", call);
+    assert_eq!(hole(&repaired), (format!("{repaired}\n"), Vec::new()));
 }
 
 #[test]
@@ -55,7 +61,7 @@ fn calls_are_held_against_their_declaration() {
         (
             "await git_toolkit.log(limit='5')",
             "line 1: `git_toolkit.log`: `limit` is the str \"5\", not int; \
-             its signature is `log(limit: int = 20, path: str = None)`",
+             its signature is `log(limit: int = 20, path: str = None)`; write `await git_toolkit.log(limit=5)`",
         ),
         (
             "await host_toolkit.processes(sort='name', limit=1.5)",
@@ -168,4 +174,58 @@ fn files_are_refused_for_less() {
     );
     assert!(file("git_toolkit = 1\n").is_err());
     assert!(file("await git_toolkit.log(count=1)\n").is_err());
+}
+
+#[test]
+fn a_long_list_of_names_is_told_in_part() {
+    let operations = (0..300).map(|number| operation(&format!("list_thing_{number}"), &[], json!(true)));
+    let names: Vec<String> = (0..60).map(|number| format!("filter_{number}")).collect();
+    let rows: Vec<Row<'_>> = names.iter().map(|name| (name.as_str(), text(), Some(Value::Null))).collect();
+    let many = operation("many", &[("name", text(), None)].into_iter().chain(rows).collect::<Vec<_>>(), json!(true));
+    let declarations = [toolkit("big_toolkit", operations.chain([many]).collect())];
+    let config = Config::default();
+    let known =
+        Known { declarations: &declarations, carried: &[], shapes: &NO_SHAPES, finish_length: false, config: &config };
+    let told = |text: &str| splice(&scaffold(), text, &known).unwrap_err().to_string();
+    assert_eq!(
+        told("await big_toolkit.list_things_7()"),
+        "The program was not run\n- line 1: `big_toolkit` has no operation `list_things_7`; did you mean `list_thing_7` or \
+         `list_thing_0` or `list_thing_1`; it has: list_thing_7, list_thing_0, list_thing_1, list_thing_2, list_thing_3, \
+         list_thing_4, list_thing_5, list_thing_6, list_thing_8, list_thing_9, list_thing_17, list_thing_27 and 289 more \
+         (`await system_toolkit.describe(\"big_toolkit\")`)"
+    );
+    assert_eq!(
+        told("await big_toolkit.many(filter_61='x')"),
+        "The program was not run\n- line 1: `big_toolkit.many`: it has no parameter `filter_61`, did you mean `filter_1`; \
+         `name` is missing; it needs name and takes filter_0, filter_1, filter_2, filter_3, filter_4, filter_5, filter_6, \
+         filter_7, filter_8, filter_9, filter_10, filter_11, filter_12, filter_13, filter_14, filter_15, filter_16, \
+         filter_17, filter_18, filter_19, filter_20, filter_21, filter_22, filter_23 and 36 more"
+    );
+}
+
+#[test]
+fn what_only_a_newer_python_reads_is_put_right_or_refused() {
+    if env!("EMBEDDED_PYTHON_VERSION") != "3.11" {
+        return;
+    }
+    let (quoted, said) = hole("x = f\"{rows[0][\"name\"]} {', '.join(rows)} {'\\n'.join(rows)}\"");
+    assert_eq!(quoted, "x = f\"{rows[0]['name']} {', '.join(rows)} {chr(10).join(rows)}\"\n");
+    assert_eq!(
+        said,
+        [
+            "line 1: wrote `'name'` for `\"name\"` within an f-string",
+            "line 1: wrote `chr(10)` for `'\\n'` within an f-string"
+        ]
+    );
+    check(&[(
+        "type Name = int",
+        "line 1: syntax error: Cannot use `type` alias statement on Python 3.11 (syntax was added in Python 3.12) \
+         in `type Name = int`",
+    )]);
+}
+
+#[test]
+fn lines_count_as_the_model_wrote_them() {
+    let refusal = splice_text("print(json.dumps(1))\nawait git_toolkit.pull()", false).unwrap_err();
+    assert_eq!((refusal.findings[0].line, refusal.hole.lines().next()), (2, Some("print(json.dumps(1))")));
 }

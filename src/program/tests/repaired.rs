@@ -107,7 +107,13 @@ fn statements_that_ran_are_not_run_again() {
     let done = ["commits = await git_toolkit.log(limit=5)".to_owned(), "print(len(commits))".to_owned()];
     let scaffold = Scaffold::new(&ScaffoldInput { goal: "g", done: &done, ..ScaffoldInput::default() });
     let (declarations, carried, config) = (declarations(), carried(), Config::default());
-    let known = Known { declarations: &declarations, carried: &carried, finish_length: false, config: &config };
+    let known = Known {
+        declarations: &declarations,
+        carried: &carried,
+        shapes: &NO_SHAPES,
+        finish_length: false,
+        config: &config,
+    };
     let text = "    commits = git_toolkit.log(limit=5)\n    print(len(commits))\n    print(commits[0].sha)\n";
     let program = splice(&scaffold, text, &known).unwrap();
     assert_eq!(program.hole, "print(commits[0].sha)\n");

@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `hint` names an object that has no name of its own.
-    fn annotation(&mut self, schema: &Value, hint: &str) -> String {
+    fn annotation(&mut self, schema: &'a Value, hint: &str) -> String {
         if self.depth >= MAX_DEPTH {
             return "Any".to_owned();
         }
@@ -117,13 +117,13 @@ impl<'a> Reader<'a> {
         text
     }
 
-    fn annotation_of(&mut self, schema: &Value, hint: &str) -> String {
+    fn annotation_of(&mut self, schema: &'a Value, hint: &str) -> String {
         let Value::Object(fields) = schema else { return "Any".to_owned() };
         if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
             let name = class_name(reference.rsplit('/').next().unwrap_or(hint));
             let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
             return match target {
-                Some(target) => self.annotation(&target.clone(), &name),
+                Some(target) => self.annotation(target, &name),
                 None => "Any".to_owned(),
             };
         }
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn union(&mut self, choices: &[Value], hint: &str) -> String {
+    fn union(&mut self, choices: &'a [Value], hint: &str) -> String {
         let constants: Vec<Value> = choices.iter().filter_map(|choice| choice.get("const").cloned()).collect();
         if !constants.is_empty() && constants.len() == choices.len() {
             return literals(&constants);
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         join(choices.iter().map(|choice| self.annotation(choice, hint)).collect())
     }
 
-    fn of_type(&mut self, kind: &str, schema: &Value, hint: &str) -> String {
+    fn of_type(&mut self, kind: &str, schema: &'a Value, hint: &str) -> String {
         match kind {
             "string" => "str".to_owned(),
             "integer" => "int".to_owned(),
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn array(&mut self, schema: &Value, hint: &str) -> String {
+    fn array(&mut self, schema: &'a Value, hint: &str) -> String {
         if let Some(items) = schema.get("prefixItems").and_then(Value::as_array) {
             let items: Vec<String> = items.iter().map(|item| self.annotation(item, hint)).collect();
             return format!("tuple[{}]", items.join(", "));
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, schema: &Value, hint: &str) -> String {
+    fn object(&mut self, schema: &'a Value, hint: &str) -> String {
         let properties = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty());
         let Some(properties) = properties else {
             return match schema.get("additionalProperties").map(|value| self.annotation(value, hint)) {
