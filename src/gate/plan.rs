@@ -196,20 +196,21 @@ fn read_numbers(words: &[&str]) -> Result<BTreeSet<usize>, String> {
 
 fn clipped(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARACTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
+        Some((end, _)) => format!("{}… ({} more characters)", &text[..end], text[end..].chars().count()),
         None => text.to_owned(),
     }
 }
 
 /// A preview as it is kept: masked, and not too large to be read.
 pub(super) fn kept_preview(mut preview: Value, secrets: &Secrets) -> Value {
-    let text = call::json_text(&preview);
-    if text.len() > PREVIEW_BYTES {
-        let end = text.floor_char_boundary(PREVIEW_BYTES);
-        preview = Value::String(format!("{}… ({} bytes in all)", &text[..end], text.len()));
-    }
+    // Before it is cut: a half of a secret is none that the mask knows.
     secrets.mask_value(&mut preview);
-    preview
+    let text = call::json_text(&preview);
+    if text.len() <= PREVIEW_BYTES {
+        return preview;
+    }
+    let end = text.floor_char_boundary(PREVIEW_BYTES);
+    Value::String(format!("{}… ({} bytes in all)", &text[..end], text.len()))
 }
 
 /// What a run of a program is for.

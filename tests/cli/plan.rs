@@ -36,7 +36,7 @@ impl Counting {
 
 /// The hash that a plan is told by.
 fn hash(told: &str) -> String {
-    let at = told.find("plan ").expect(&told);
+    let at = told.find("plan ").unwrap();
     told[at + 5..].chars().take(12).collect()
 }
 

@@ -19,7 +19,7 @@ impl Planner {
 #[async_trait]
 impl Attendant for Planner {
     async fn approve(&self, request: &Approval) -> Option<Consent> {
-        panic!("a plan is one question, and this is another: {request:?}")
+        unreachable!("a plan is one question, and this is another: {request:?}")
     }
 
     async fn approve_plan(&self, plan: &Plan) -> Option<String> {

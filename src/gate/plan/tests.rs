@@ -80,6 +80,16 @@ fn the_journal_gives_back_the_plan_that_its_hash_is_of() {
 }
 
 #[test]
+fn a_preview_is_masked_before_it_is_cut() {
+    let secrets = Secrets::new(["hunter2-secret".to_owned()]);
+    let long = format!("{}hunter2-secret", "x".repeat(PREVIEW_BYTES - 8));
+    let kept = kept_preview(json!({"text": long}), &secrets);
+    let kept = kept.as_str().unwrap();
+    assert!(!kept.contains("hunter2") && kept.ends_with(" bytes in all)") && kept.len() < PREVIEW_BYTES + 40, "{kept}");
+    assert_eq!(kept_preview(json!({"a": "hunter2-secret"}), &secrets), json!({"a": "********"}));
+}
+
+#[test]
 fn a_person_reads_one_effect_a_line_with_what_it_would_do() {
     let mut shown = plan();
     shown.effects.truncate(2);
