@@ -122,6 +122,7 @@ fn services_elsewhere_are_toolkits() {
     assert!(stderr(&output).contains(&warning), "{}", stderr(&output));
 
     let output = home.fimble(&["toolkits", "list"]).output().unwrap();
-    let warning = format!("warning: {url}/openapi.json is left out: the environment variable `PETS_KEY` is not set");
+    let warning =
+        format!("warning: {url}/openapi.json is left out: there is no secret and no environment variable `PETS_KEY`");
     assert!(stderr(&output).contains(&warning) && !stdout(&output).contains("pets_toolkit"), "{}", stderr(&output));
 }
