@@ -131,7 +131,7 @@ fn median(output: &str) -> Outcome<f64> {
 }
 
 async fn bare(interpreter: &Interpreter) -> Outcome<f64> {
-    let run = Run { proxies: vec!["tools".to_owned()], limits: limits(), ..Run::of(&program()) };
+    let run = Run { proxies: vec!["tools".to_owned()], limits: limits(), ..Run::of(program()) };
     let finished = interpreter.run(run, Arc::new(Bare), CancellationToken::new()).await?;
     match finished.ending {
         Ending::Returned { .. } => median(&finished.output),
