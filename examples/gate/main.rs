@@ -159,7 +159,7 @@ async fn gated(gate: &Arc<Gate>, interpreter: &Interpreter, store: &Arc<dyn Stor
 }
 
 fn limits() -> Limits {
-    Limits { wall_s: 60.0, ..Limits::default() }
+    Limits { wall_s: 60.0, calls: 1_000_000, ..Limits::default() }
 }
 
 /// What looking for secrets costs.
