@@ -12,17 +12,23 @@ pub(super) fn deferred_names(body: &[Stmt]) -> BTreeSet<String> {
     let mut flow = Flow::default();
     flow.visit_body(body);
     // `for task in tasks: await task` makes `tasks` a collection of promises.
-    loop {
-        let found: Vec<String> = flow
-            .iterated
-            .iter()
-            .filter(|(target, from)| flow.deferred.contains(target) && !flow.deferred.contains(from))
-            .map(|(_, from)| from.clone())
-            .collect();
-        if found.is_empty() {
-            return flow.deferred;
+    spread(&mut flow.deferred, &flow.iterated);
+    flow.deferred
+}
+
+/// Adds to `names` what is looped over, where the loop's target is among them; each is a target and what it loops over.
+pub(super) fn spread<'a>(names: &mut BTreeSet<String>, iterated: impl IntoIterator<Item = &'a (String, String)>) {
+    let mut sources: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    for (target, from) in iterated {
+        sources.entry(target).or_default().push(from);
+    }
+    let mut waiting: Vec<String> = names.iter().cloned().collect();
+    while let Some(name) = waiting.pop() {
+        for from in sources.remove(name.as_str()).into_iter().flatten() {
+            if names.insert(from.clone()) {
+                waiting.push(from.clone());
+            }
         }
-        flow.deferred.extend(found);
     }
 }
 

@@ -7,7 +7,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{CmpOp, Comprehension, Expr, ExprCall, Operator, Stmt};
 
 use super::bindings::parameter_names;
-use super::deferred::root_name;
+use super::deferred::{root_name, spread};
 
 /// What a program changes.
 #[derive(Debug, Default)]
@@ -30,15 +30,7 @@ pub(super) fn mutations(body: &[Stmt]) -> Mutations {
     reader.visit_body(body);
     let Reader { mut mutations, parameters, iterated } = reader;
     // `for row in rows: row[name] = 1` changes what `rows` has.
-    loop {
-        let from = iterated.iter().filter(|(target, _)| mutations.changed.contains(target));
-        let from: Vec<String> = from.map(|(_, from)| from.clone()).collect();
-        let before = mutations.changed.len();
-        mutations.changed.extend(from);
-        if mutations.changed.len() == before {
-            break;
-        }
-    }
+    spread(&mut mutations.changed, &iterated);
     mutations.parameter = !mutations.changed.is_disjoint(&parameters);
     mutations
 }

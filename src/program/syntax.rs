@@ -177,6 +177,9 @@ impl SemanticSyntaxContext for Context<'_> {
     }
 }
 
+/// Functions, classes and comprehensions within each other that are looked into.
+const DEEPEST: usize = 100;
+
 struct Scopes<'a> {
     checker: SemanticSyntaxChecker,
     context: Context<'a>,
@@ -184,6 +187,10 @@ struct Scopes<'a> {
 
 impl Scopes<'_> {
     fn within(&mut self, scope: Scope, visit: impl FnOnce(&mut Self)) {
+        // Each comprehension looks through all that is within it; CPython does not take so many either.
+        if self.context.scopes.len() >= DEEPEST {
+            return;
+        }
         self.context.scopes.push(scope);
         visit(self);
         self.context.scopes.pop();
