@@ -1,6 +1,6 @@
 //! The binary, run as a user would: exit code, standard output, standard error.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "cli/branch.rs"]
 mod branch;

@@ -1,6 +1,6 @@
 //! One turn, from message to verdict: a scripted model, everything else real.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "turn/edit.rs"]
 mod edit;
