@@ -69,6 +69,21 @@ async fn a_hundred_calls_overlap() {
 }
 
 #[tokio::test]
+async fn asyncio_under_another_name_has_a_loop_in_the_first_child_and_in_later_ones() {
+    let interpreter = start().await;
+    let source = "\
+aio = __import__('asyn' + 'cio')
+results = await aio.gather(*(demo.meet() for _ in range(20)), aio.to_thread(demo.meet))
+print(len(results), await aio.wait_for(aio.create_task(aio.sleep(0, 'later')), 5))
+";
+    for _ in 0..3 {
+        let host = Arc::new(Together(tokio::sync::Barrier::new(21)));
+        let finished = interpreter.run(program(source), host, CancellationToken::new()).await.unwrap();
+        assert_eq!(finished.output, "21 later\n", "{finished:?}");
+    }
+}
+
+#[tokio::test]
 async fn calls_above_the_concurrency_limit_wait_for_their_turn() {
     let interpreter = start().await;
     let host = Arc::<Recorder>::default();
