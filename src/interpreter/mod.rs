@@ -15,6 +15,7 @@ pub mod fuzzing;
 mod jail;
 mod message;
 mod output;
+mod pace;
 pub mod packages;
 mod pool;
 mod process;

@@ -72,8 +72,25 @@ pub(super) struct Child {
     pub wire: Wire,
     process: Arc<OwnedFd>,
     ended: oneshot::Receiver<Exit>,
-    /// Keeps the zygote alive as long as its children.
-    zygote: Arc<Zygote>,
+    /// Its zygote, which lives as long as its children.
+    keeper: Arc<dyn Keeper>,
+}
+
+/// Whoever makes children, reaps them, and takes them along at its end.
+pub(super) trait Keeper: std::fmt::Debug + Send + Sync {
+    /// True once it ended, and its children with it.
+    fn is_dead(&self) -> bool;
+
+    /// Sends a signal to a child of its own; nothing happens if that has ended.
+    fn signal(&self, process: &OwnedFd, signal: i32) {
+        kill(process, signal);
+    }
+}
+
+impl Keeper for Zygote {
+    fn is_dead(&self) -> bool {
+        Self::is_dead(self)
+    }
 }
 
 impl Zygote {
@@ -217,7 +234,7 @@ impl Zygote {
             Err(_) => return Err(Error::spawn("the zygote ended")),
         };
         let wire = Wire::new(stream, FIRST_FRAME_BYTES);
-        let mut child = Child { wire, process: Arc::new(process), ended: has_ended, zygote: Arc::clone(self) };
+        let mut child = Child::new(wire, process, has_ended, Arc::<Self>::clone(self));
         match child.wire.next(true).await.map_err(Error::spawn)? {
             Incoming::Frame(Frame { kind: frame::READY, .. }) => Ok(child),
             Incoming::Frame(Frame { kind: frame::UNJAILED, body }) => Err(Error::Isolation {
@@ -249,6 +266,10 @@ impl Drop for Zygote {
 }
 
 impl Child {
+    pub fn new(wire: Wire, process: OwnedFd, ended: oneshot::Receiver<Exit>, keeper: Arc<dyn Keeper>) -> Self {
+        Self { wire, process: Arc::new(process), ended, keeper }
+    }
+
     /// Its process, to be looked at.
     pub fn process(&self) -> Process {
         Process::new(Arc::clone(&self.process))
@@ -256,7 +277,7 @@ impl Child {
 
     /// Sends a signal; nothing happens if the child has ended.
     pub fn signal(&self, signal: i32) {
-        kill(&self.process, signal);
+        self.keeper.signal(&self.process, signal);
     }
 
     /// Waits until the process has ended and was reaped; `None` if its zygote ended with it.
@@ -271,7 +292,7 @@ impl Child {
 
     /// True once its zygote has ended, and it with it.
     pub fn is_orphan(&self) -> bool {
-        self.zygote.is_dead()
+        self.keeper.is_dead()
     }
 }
 
@@ -361,7 +382,8 @@ async fn spawn(
     Ok(Spawned { pid, process, join, joined })
 }
 
-fn open_process(pid: u32) -> io::Result<OwnedFd> {
+/// A descriptor of a process that is not reaped yet.
+pub(super) fn open_process(pid: u32) -> io::Result<OwnedFd> {
     // SAFETY: the process is our child and not reaped, so the number is its own; the new descriptor is nobody else's.
     unsafe {
         let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
