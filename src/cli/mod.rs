@@ -149,7 +149,8 @@ impl From<crate::agent::AgentError> for Failure {
 
 impl From<crate::interpreter::Error> for Failure {
     fn from(error: crate::interpreter::Error) -> Self {
-        Self::new(5, error.to_string())
+        let code = if matches!(error, crate::interpreter::Error::Requirement { .. }) { 2 } else { 5 };
+        Self::new(code, error.to_string())
     }
 }
 
