@@ -219,7 +219,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Packages(command) => command.execute(read(settings)?).await,
             Command::Prompt(command) => command.execute(read(settings)?).await,
             Command::Eval(command) => command.execute(read(settings)?).await,
-            Command::Ps(command) => command.execute().await,
+            Command::Ps(command) => command.execute(read(settings)?).await,
             Command::Kill(command) => command.execute().await,
             Command::Worker(command) => {
                 let config = read(command.settings(settings))?;
