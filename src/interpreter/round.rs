@@ -21,6 +21,7 @@ use super::ending::{self, Stop};
 use super::message::{self, Cancelled, Opening, Printed, StatementDone};
 use super::output::{CUT, Output};
 use super::pace::Pace;
+use super::scratch::Watch;
 use super::spawn::Child;
 use super::wire::{Frame, Incoming};
 use super::{Error, Finished, Host, HostCall, Run, Usage, frame};
@@ -61,6 +62,8 @@ type Answer = (u64, usize, Result<Result<Value, ToolError>, futures_util::future
 struct Round<'a> {
     child: Child,
     pace: Pace,
+    /// Of its files.
+    watch: Watch,
     run: &'a Run,
     host: &'a Arc<dyn Host>,
     output: Output,
@@ -103,7 +106,7 @@ enum Flow {
 
 /// Runs a program in a child. Dropping the future kills the child and drops the calls.
 pub(super) async fn drive(
-    child: Child,
+    mut child: Child,
     run: &Run,
     host: &Arc<dyn Host>,
     cancel: &CancellationToken,
@@ -119,9 +122,11 @@ pub(super) async fn drive(
     let started = Instant::now();
     // A limit of more than a year is none.
     let wall_end = started + Duration::try_from_secs_f64(limits.wall_s).unwrap_or(YEAR).min(YEAR);
+    let watch = child.watch_scratch(limits.scratch_mib);
     let mut round = Round {
         child,
         pace,
+        watch,
         run,
         host,
         output: Output::new(usize::try_from(limits.output_kib.saturating_mul(1024)).unwrap_or(usize::MAX)),
@@ -178,6 +183,7 @@ impl Round<'_> {
                     Flow::On => self.pass_deadline(),
                     last => last,
                 },
+                () = self.watch.exceeded(), if self.stop.is_none() => self.tell_to_stop(Stop::Limit("scratch")),
                 Some(answer) = self.answers.next(), if room && !self.answers.is_empty() => self.answer(answer),
                 incoming = self.child.wire.next(reads) => self.take(incoming),
             };

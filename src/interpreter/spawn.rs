@@ -23,6 +23,7 @@ use super::config::{Config, Isolation, Level};
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
 use super::process::Process;
+use super::scratch::{Scratch, Watch};
 use super::wire::{Frame, Incoming, Wire};
 use super::{frame, jail, packages, zygote};
 
@@ -42,6 +43,8 @@ pub(super) struct Zygote {
     pid: u32,
     isolation: Isolation,
     start_within: Duration,
+    /// Where its children's scratch folders are, if they have no quota by themselves and programs are not trusted.
+    scratch_folder: Option<PathBuf>,
     rounds: AtomicU64,
     old: AtomicBool,
 }
@@ -74,6 +77,8 @@ pub(super) struct Child {
     ended: oneshot::Receiver<Exit>,
     /// Its zygote, which lives as long as its children.
     keeper: Arc<dyn Keeper>,
+    /// Its folder, if that has no quota by itself.
+    scratch: Option<Scratch>,
 }
 
 /// Whoever makes children, reaps them, and takes them along at its end.
@@ -157,6 +162,7 @@ impl Zygote {
             pid,
             isolation,
             start_within,
+            scratch_folder: (config.isolation == Level::Reduced).then(|| config.scratch_folder.clone()),
             rounds: AtomicU64::new(0),
             old: AtomicBool::new(false),
         }))
@@ -202,6 +208,11 @@ impl Zygote {
         async move { warm.wait_for(|warm| *warm).await.is_ok_and(|warm| *warm) }
     }
 
+    /// Lets the files of a child grow, or not.
+    pub async fn let_files_grow(&self, round: u64, grows: bool) -> io::Result<()> {
+        tell(&self.control, &Command::Grow { round, grows }, None).await
+    }
+
     /// Forks a child and waits until it is locked in.
     pub async fn fork(self: &Arc<Self>, bounds: Bounds) -> Result<Child, Error> {
         timeout(self.start_within, self.fork_now(bounds))
@@ -235,6 +246,11 @@ impl Zygote {
         };
         let wire = Wire::new(stream, FIRST_FRAME_BYTES);
         let mut child = Child::new(wire, process, has_ended, Arc::<Self>::clone(self));
+        child.scratch = self.scratch_folder.as_deref().map(|parent| Scratch {
+            folder: jail::scratch_of(parent, self.pid, round),
+            round,
+            zygote: Arc::clone(self),
+        });
         match child.wire.next(true).await.map_err(Error::spawn)? {
             Incoming::Frame(Frame { kind: frame::READY, .. }) => Ok(child),
             Incoming::Frame(Frame { kind: frame::UNJAILED, body }) => Err(Error::Isolation {
@@ -267,7 +283,12 @@ impl Drop for Zygote {
 
 impl Child {
     pub fn new(wire: Wire, process: OwnedFd, ended: oneshot::Receiver<Exit>, keeper: Arc<dyn Keeper>) -> Self {
-        Self { wire, process: Arc::new(process), ended, keeper }
+        Self { wire, process: Arc::new(process), ended, keeper, scratch: None }
+    }
+
+    /// Holds its files to `mib` MiB together, where they have no quota by themselves.
+    pub fn watch_scratch(&mut self, mib: u64) -> Watch {
+        Watch::start(self.scratch.take(), self.process(), mib)
     }
 
     /// Its process, to be looked at.
