@@ -20,7 +20,7 @@ SOAK ?=
 
 # Without a sanitizer, so that the stable toolchain does. With AddressSanitizer it needs a nightly one, and its RUSTUP_TOOLCHAIN:
 #   RUSTUP_TOOLCHAIN=nightly make fuzz SANITIZER=address
-FUZZ ?= wire message done program files
+FUZZ ?= wire message done round program files
 FUZZ_SECONDS ?= 60
 SANITIZER ?= none
 

@@ -18,9 +18,10 @@ _frame_of = wire.native.call if wire.native is not None else lambda *_: None
 
 
 def _running_loop():
-    # A program that never imported it has no loop.
+    # A program that never imported it has no loop, and one that sleeps runs nothing.
     events = _modules.get("asyncio.events")
-    return None if events is None else events._get_running_loop()
+    loop = None if events is None else events._get_running_loop()
+    return None if type(loop).__name__ == "SleepingLoop" else loop
 
 
 class Reply:

@@ -67,7 +67,8 @@ def hint(error):
         if number == errno.EMFILE:
             return f"a program may have {_bound('RLIMIT_NOFILE')} files open at the same time; close each one, e.g. with `with`"
         if number in _FULL:
-            megabytes = _bound("RLIMIT_FSIZE") >> 20
+            # The host takes the soft one away while there is too much.
+            megabytes = _bound("RLIMIT_FSIZE", 1) >> 20
             files = f" and {native.SCRATCH_FILES:,} files" if native is not None else ""
             return f"the scratch folder holds {megabytes} MiB{files}; remove what is not needed, or keep data in variables"
         if number in (errno.EPERM, errno.EACCES, errno.EAGAIN):
@@ -89,10 +90,10 @@ def _forbidden(error):
     return "a program has no network; call a toolkit" if module == "socket" else ""
 
 
-def _bound(name):
+def _bound(name, hard=0):
     import resource
 
-    return resource.getrlimit(getattr(resource, name))[0]
+    return resource.getrlimit(getattr(resource, name))[hard]
 
 
 class Guard:

@@ -11,7 +11,7 @@ import sys
 import types
 import warnings
 
-from _fimble import limits, packages, preview, statements, tracebacks, wire
+from _fimble import imports, limits, packages, preview, statements, tracebacks, wire
 from _fimble.calls import Calls
 from _fimble.capture import Capture, Captured
 from _fimble.carriable import Names
@@ -22,7 +22,7 @@ from _fimble.repeat import Repeat
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "late_types", "carriable", "codec", "decoding", "preview", "output", "pending",
-    "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "statements", "tracebacks", "capture", "repeat", "runner",
+    "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "imports", "statements", "tracebacks", "capture", "repeat", "runner",
 )  # fmt: skip
 # Loaded at their first use, by `late`. The host leaves their code in `LATE_CODE`.
 LATE = ("loops",)
@@ -159,8 +159,14 @@ class Round:
                 self._calls.readings = repeat.take
             self._restored = restore(run["variables"], self._names, self._sources, self._namespace)
             self._statements = statements.parse(run["source"], self._file_name)
-            with_loop = any("asyncio" in text for text in texts)
-            self._driver = late("loops").LoopDriver(self._warn) if with_loop else statements.Driver()
+            self._driver = statements.Driver(lambda driver: late("loops").Program(driver, self._warn))
+            if any("asyncio" in text for text in texts):
+                self._driver.meet_loop().wake()
+            elif "asyncio" in sys.modules:
+                self._driver.meet_loop()
+            else:
+                # It may still reach it by another name, or through a package.
+                imports.when_imported("asyncio", self._driver.meet_loop)
             value = self._run_statements()
             shown = None if value is None else preview.display(value, _VALUE)
             return {"kind": "returned", "value": shown}
@@ -172,6 +178,9 @@ class Round:
         for number, statement in enumerate(self._statements, 1):
             self._at = number
             value = None
+            if self._driver.loop is None and "asyncio" in sys.modules:
+                # A thread of the program imported it.
+                self._driver.meet_loop()
             try:
                 value = self._driver.run(statement, self._namespace)
             finally:
@@ -238,6 +247,7 @@ class Round:
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(RECURSION)
+        imports.forget()
         if self._driver is not None:
             self._driver.close()
         capture = Capture(

@@ -1,11 +1,12 @@
 """A program as its top-level statements, and how one of them runs.
 
-Coroutines are driven by hand here: every reply is then read in place. With `asyncio` in sight, `loops` has a driver with
-an event loop, so that `asyncio.create_task` works everywhere and `asyncio.run` too. It does not know what a statement
-leaves behind.
+Coroutines are driven by hand here: every reply is then read in place. Once a program reached `asyncio`, `loops` has an
+event loop for it, so that `asyncio.create_task` works everywhere and `asyncio.run` too. It does not know what a
+statement leaves behind.
 """
 
 import ast
+import contextvars
 import types
 import warnings
 
@@ -91,34 +92,53 @@ def _code(file_name, node, flags):
 
 
 class Driver:
-    """Runs statements by hand, without an event loop."""
+    """Runs statements, all in one context. Coroutines are driven by hand until an event loop is awake.
+
+    `make_loop` takes this driver and returns a `loops.Program`. It may be called at any time, by `meet_loop`."""
+
+    def __init__(self, make_loop):
+        self._make_loop, self.loop = make_loop, None
+        # True while a coroutine is driven by hand.
+        self.by_hand = False
+        self.context = contextvars.copy_context()
+
+    def meet_loop(self):
+        """The program's event loop, made now if it has none. For the main thread."""
+        if self.loop is None:
+            self.loop = self._make_loop(self)
+        return self.loop
 
     def run(self, statement, namespace):
         """Runs the statement to its end and returns its value, None if it has none."""
-        value = eval(statement.code, namespace)
+        value = self.context.run(eval, statement.code, namespace)
         if statement.code.co_flags & COROUTINE:
-            value = self.drive(value)
+            value = self._drive(value)
         if not statement.has_value:
             return None
         # Written without `await` and not kept: nothing else could ever wait for it.
-        if type(value) is Pending:
-            return value.result()
-        if type(value) is types.CoroutineType:
-            return self.drive(value)
+        if type(value) is Pending or type(value) is types.CoroutineType:
+            return self._drive(value)
         return value
 
-    def drive(self, coroutine):
-        """Runs a coroutine to its end."""
+    def _drive(self, coroutine):
+        if self.loop is not None and self.loop.awake:
+            return self.loop.drive(coroutine)
+        self.by_hand = True
         try:
-            coroutine.send(None)
+            waits_for = self.context.run(coroutine.send, None)
         except StopIteration as stop:
             return stop.value
-        coroutine.close()
-        raise RuntimeError("it waits for something that nothing can bring about")
+        finally:
+            self.by_hand = False
+            if self.loop is not None:
+                self.loop.leave()
+        return self.meet_loop().go_on(coroutine, waits_for)
 
     def finish(self):
         """Ends what still runs; returns how it was called."""
-        return []
+        return self.loop.finish() if self.loop is not None else []
 
     def close(self):
         """Leaves nothing set."""
+        if self.loop is not None:
+            self.loop.close()

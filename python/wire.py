@@ -66,13 +66,24 @@ dumps = _encoder()
 
 
 def decoder(record=None):
-    """A function from JSON, `str` or UTF-8 `bytes`, to a value. Objects become instances of `record`, or dicts."""
+    """A function from JSON, `str` or UTF-8 `bytes`, to a value. Objects become instances of `record`, or dicts.
+
+    With a `record`, `{"$": "bytes", "v": "Base64"}` becomes bytes, unless it is no Base64."""
     if native is not None:
         read = native.loads
         return lambda text: read(text, record)
+    from binascii import a2b_base64
     from json.decoder import JSONDecoder
 
-    scan = JSONDecoder(object_hook=record).scan_once
+    def make(fields):
+        if len(fields) == 2 and fields.get("$") == "bytes" and "v" in fields:
+            try:
+                return a2b_base64(fields["v"], strict_mode=True)
+            except (ValueError, TypeError):
+                pass
+        return record(fields)
+
+    scan = JSONDecoder(object_hook=None if record is None else make).scan_once
 
     def loads(text):
         try:

@@ -57,7 +57,10 @@ impl Home {
         for (name, folder) in folders {
             command.env(name, self.path().join(folder));
         }
-        command.env("USER", "tester").env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("PIP_NO_INDEX", "1")
+            .env("USER", "tester")
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(program.as_bytes()).unwrap();
@@ -142,14 +145,24 @@ fn what_cannot_be_made_ready_says_why_and_changes_nothing() {
     assert_eq!(code, Some(5));
     assert!(stderr.contains("the package broken cannot be imported: ") && stderr.contains("\nhint: "), "{stderr}");
     let missing = format!("gone @ file://{}/gone-1.0-py3-none-any.whl", home.path().display());
-    for (wrong, words) in [
-        (missing.as_str(), "pip could not install the packages: "),
-        ("--index-url=http://elsewhere", "`--index-url=http://elsewhere` in `interpreter.packages` is no package"),
+    let no_package = "`--index-url=http://elsewhere` in `interpreter.packages` is no package";
+    for (wrong, expected, words) in [
+        (missing.as_str(), 5, "pip could not install the packages: "),
+        ("--index-url=http://elsewhere", 2, no_package),
+        // No index is asked here, so it knows none.
+        (
+            "no-such-package-of-fimble",
+            2,
+            "Could not find a version that satisfies the requirement no-such-package-of-fimble",
+        ),
     ] {
         home.configure(&[wrong]);
         let (code, _, stderr) = described(&home.fimble(&["packages", "sync"], ""));
-        assert!(code == Some(5) && stderr.contains(words) && stderr.contains("\nhint: "), "{stderr}");
+        assert!(code == Some(expected) && stderr.contains(words) && stderr.contains("\nhint: "), "{stderr}");
     }
+    home.configure(&["--index-url=http://elsewhere"]);
+    let (code, _, stderr) = home.run("1\n");
+    assert!(code == Some(2) && stderr.contains(no_package), "{stderr}");
     assert_eq!(home.kept(), kept, "nothing half-made is left");
 
     home.configure(&[&tiny]);

@@ -214,12 +214,20 @@ await system_toolkit.send_message(' and '.join(answers))
     std::fs::write(home.path("program.py"), program).unwrap();
     assert_eq!(home.run(&["run", "program.py"]).status.code(), Some(4));
     let id = home.session();
+    let shown = text(&home.run(&["ps"]).stdout);
+    assert!(shown.contains(&format!("{id}/1 ")) && shown.trim_end().ends_with("  an answer"), "{shown}");
+    let shown: Value = serde_json::from_slice(&home.run(&["ps", "--json"]).stdout).unwrap();
+    assert_eq!(
+        (shown["session"].as_str(), &shown["round"], &shown["suspended"]),
+        (Some(&*id), &1.into(), &"an answer".into())
+    );
     assert_eq!(home.run(&["sessions", "answer", &id, "2"]).status.code(), Some(4), "it asks a second time");
     let answered = home.run(&["sessions", "answer", &id, "green", "--json"]);
     assert_eq!(answered.status.code(), Some(0), "{}", text(&answered.stderr));
     let events: Vec<Value> = text(&answered.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let replies: Vec<&str> = events.iter().filter_map(|event| event["delta"].as_str()).collect();
     assert!(replies.contains(&"blue and green"), "{events:?}");
+    assert_eq!(text(&home.run(&["ps"]).stderr), "no program runs\n");
     let none = home.run(&["sessions", "answer", &id, "x"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(text(&none.stderr).contains("nothing waits for an answer"), "{}", text(&none.stderr));

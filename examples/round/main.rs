@@ -1,9 +1,10 @@
-//! Measures the interpreter. `cargo run --release --example round [starts|rounds|calls|memory|hazards]`; it prints, and
+//! Measures the interpreter. `cargo run --release --example round [starts|rounds|calls|repeat|memory|hazards]`; it prints, and
 //! asserts nothing. `round program FILE` runs a program that times what it likes within the jail.
 
 mod calls;
 mod hazards;
 mod memory;
+mod repeat;
 mod rounds;
 
 use std::error::Error;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fimble::interpreter::{Carried, Config, Ending, Finished, Host, HostCall, Interpreter, Limits, Run};
+use fimble::interpreter::{Carried, Config, Ending, Finished, Host, HostCall, Interpreter, Limits, Repeat, Run};
 use fimble_toolkit::ToolError;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -95,6 +96,9 @@ fn main() -> Outcome<()> {
         if wanted("calls") {
             calls::measure(&bench).await?;
         }
+        if wanted("repeat") {
+            repeat::measure(&bench).await?;
+        }
         if wanted("memory") {
             memory::measure(&bench).await?;
         }
@@ -128,6 +132,16 @@ struct Bench {
 
 impl Bench {
     async fn run(&self, source: &str, variables: Vec<Carried>, wall_s: f64) -> Outcome<Finished> {
+        self.run_again(source, variables, wall_s, None).await
+    }
+
+    async fn run_again(
+        &self,
+        source: &str,
+        variables: Vec<Carried>,
+        wall_s: f64,
+        repeat: Option<Repeat>,
+    ) -> Outcome<Finished> {
         let limits = Limits { calls: 100_000, concurrent_calls: 1_000, wall_s, ..Limits::default() };
         let run = Run {
             source: source.to_owned(),
@@ -135,7 +149,7 @@ impl Bench {
             variables,
             proxies: vec!["tools".to_owned()],
             limits,
-            repeat: None,
+            repeat,
         };
         let tools: Arc<dyn Host> = Arc::<Tools>::clone(&self.tools);
         Ok(self.interpreter.run(run, tools, CancellationToken::new()).await?)
@@ -143,8 +157,18 @@ impl Bench {
 
     /// Runs a program that must end by itself.
     async fn round(&self, source: &str, variables: Vec<Carried>) -> Outcome<(Duration, Finished)> {
+        self.repeated(source, variables, None).await
+    }
+
+    /// The same with what makes it repeat itself.
+    async fn repeated(
+        &self,
+        source: &str,
+        variables: Vec<Carried>,
+        repeat: Option<Repeat>,
+    ) -> Outcome<(Duration, Finished)> {
         let begun = Instant::now();
-        let finished = self.run(source, variables, 60.0).await?;
+        let finished = self.run_again(source, variables, 60.0, repeat).await?;
         match finished.ending {
             Ending::Returned { .. } => Ok((begun.elapsed(), finished)),
             other => Err(format!("{other:?}").into()),

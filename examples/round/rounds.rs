@@ -12,7 +12,7 @@ use super::{Bench, Outcome, show};
 const ROUNDS: usize = 500;
 const SESSIONS: usize = 50;
 
-const TEN_LINES: &str = "\
+pub const TEN_LINES: &str = "\
 total = 0
 for row in rows:
     if row['open']:
@@ -54,7 +54,7 @@ pub async fn measure(bench: &Bench) -> Outcome<()> {
 }
 
 /// Twenty values as the store would hand them out.
-fn variables() -> Vec<Carried> {
+pub fn variables() -> Vec<Carried> {
     let carried = |name: String, value: &Value| Carried { name, kind: VariableKind::Value, content: value.to_string() };
     let text = "abc defghi j ghij abcd efg hi jabc def ghij abcde fghi jab cd";
     let list: Vec<u32> = (0..20).map(|n| n * 37 % 1_000).collect();

@@ -159,7 +159,8 @@ impl From<crate::agent::AgentError> for Failure {
 
 impl From<crate::interpreter::Error> for Failure {
     fn from(error: crate::interpreter::Error) -> Self {
-        Self::new(5, error.to_string())
+        let code = if matches!(error, crate::interpreter::Error::Requirement { .. }) { 2 } else { 5 };
+        Self::new(code, error.to_string())
     }
 }
 
@@ -231,7 +232,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Prompt(command) => command.execute(read(settings)?).await,
             Command::Eval(command) => command.execute(read(settings)?).await,
             Command::Policy(command) => command.execute(read(settings)?).await,
-            Command::Ps(command) => command.execute().await,
+            Command::Ps(command) => command.execute(read(settings)?).await,
             Command::Kill(command) => command.execute().await,
             Command::Worker(command) => {
                 let config = read(command.settings(settings))?;

@@ -1,20 +1,27 @@
-//! `fimble ps`: the rounds that run on this machine for this user, whichever process runs them.
+//! `fimble ps`: the rounds that run on this machine for this user, whichever process runs them, and those that wait in the
+//! store, which no process has to keep.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Failure;
+use serde_json::json;
+
 use super::output::write_data;
 use super::show::clip;
-use crate::config::live_folders;
+use super::{Failure, open};
+use crate::config::{Config, live_folders};
 use crate::gate::{RoundView, WaitKind};
 use crate::live::{self, Found};
+use crate::record::{SessionRecord, SessionStatus};
 
 /// Characters of what a round waits for.
 const WAIT_CHARACTERS: usize = 60;
 
-/// Show the programs that run now, of all your fimble processes on this machine.
+/// The most sessions that are looked at for programs that wait.
+const SESSIONS: u32 = 200;
+
+/// Show the programs that run now, of all your fimble processes on this machine, and those that wait and need no process.
 #[derive(Debug, Args)]
 pub(super) struct Ps {
     /// Print one JSON object a round.
@@ -23,13 +30,20 @@ pub(super) struct Ps {
 }
 
 impl Ps {
-    pub(super) async fn execute(self) -> Result<ExitCode, Failure> {
+    pub(super) async fn execute(self, config: Config) -> Result<ExitCode, Failure> {
         let found = rounds().await?;
+        let suspended = suspended(&config, &found).await;
         if self.json {
             for Found { view, .. } in &found {
                 write_data(&format!("{}\n", serde_json::to_string(view).unwrap_or_default()));
             }
-        } else if found.is_empty() {
+            for (session, what) in &suspended {
+                let waits = json!({
+                    "session": session.id, "round": session.rounds, "suspended": what, "updated_at": session.updated_at,
+                });
+                write_data(&format!("{waits}\n"));
+            }
+        } else if found.is_empty() && suspended.is_empty() {
             note!("no program runs");
         } else {
             out!(
@@ -44,6 +58,11 @@ impl Ps {
             );
             for Found { view, .. } in &found {
                 print(view);
+            }
+            for (session, what) in &suspended {
+                let age = jiff::Timestamp::now().duration_since(session.updated_at).as_secs_f64().max(0.0);
+                let name = format!("{}/{}", session.id, session.rounds);
+                out!("{name:<42} {:>8} {:>9} {:>17} {:>9} {:>9} {:>6}  {what}", "-", seconds(age), "-", "-", "-", "-");
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -60,6 +79,32 @@ pub(super) async fn rounds() -> Result<Vec<Found>, Failure> {
         note!("a process cannot be asked: {process}");
     }
     Ok(found)
+}
+
+/// The newest sessions whose last round waits and has no process, with what for. A store that cannot be asked is told on
+/// standard error: what runs is known without it.
+async fn suspended(config: &Config, found: &[Found]) -> Vec<(SessionRecord, &'static str)> {
+    let asked =
+        async { Ok::<_, Failure>(open::store(config).await?.sessions(open::TENANT, &open::user(), SESSIONS).await?) };
+    let sessions = match asked.await {
+        Ok(sessions) => sessions,
+        Err(failure) => {
+            note!("the store cannot be asked for programs that wait: {}", failure.message);
+            Vec::new()
+        }
+    };
+    let waits = |session: SessionRecord| {
+        let what = match session.status {
+            SessionStatus::AwaitingApproval => "an approval",
+            SessionStatus::AwaitingUser => "an answer",
+            SessionStatus::AwaitingTask => "its time (it sleeps)",
+            SessionStatus::Idle | SessionStatus::Running | SessionStatus::Finished | SessionStatus::Failed => {
+                return None;
+            }
+        };
+        (!found.iter().any(|one| one.view.session == session.id)).then_some((session, what))
+    };
+    sessions.into_iter().filter_map(waits).collect()
 }
 
 /// How a round is named on the command line.

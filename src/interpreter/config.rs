@@ -74,8 +74,9 @@ pub enum Level {
     /// Namespaces, a root of its own, seccomp, Landlock and limits.
     #[default]
     Full,
-    /// Seccomp, Landlock and limits. The scratch folder has no quota but the one of each file, setting
-    /// a file's mode or times does nothing, threads are bounded only by memory unless the zygote has a user id of its own,
+    /// Seccomp, Landlock and limits. The scratch folder's quota is kept by the host, which looks every 10 ms: what is written
+    /// between two looks comes on top, and for an ordinary user files that were removed while they were open, 64 of
+    /// [`Limits::scratch_mib`] at most. Files cannot be mapped into memory, setting a file's mode or times does nothing, threads are bounded only by memory unless the zygote has a user id of its own,
     /// and the machine's name and the names, sizes and owners of its files are not hidden; their contents are.
     Reduced,
     /// Limits only: the program can do whatever the user can. For trusted programs.

@@ -27,6 +27,8 @@ pub(super) enum Command {
         /// What the kernel holds the child to.
         bounds: Bounds,
     },
+    /// Lets the files of a child grow up to their limit, or not at all. Nothing happens if it has ended.
+    Grow { round: u64, grows: bool },
 }
 
 /// How the zygote locks itself in.

@@ -37,7 +37,8 @@ pub(super) fn decide(stop: Option<Stop>, done: Option<&DoneEnding>, exit: Option
             line: *line,
         },
         (None, Some(DoneEnding::Limit { limit, message })) => {
-            let known = ["wall", "cpu", "memory", "output", "calls"].into_iter().find(|known| known == limit);
+            let known =
+                ["wall", "cpu", "memory", "output", "calls", "scratch"].into_iter().find(|known| known == limit);
             reached(known.unwrap_or("wall"), limits, place(message))
         }
         (None, None) => died(exit, limits),
@@ -102,6 +103,11 @@ fn reached(limit: &'static str, limits: &Limits, place: &str) -> Ending {
             "the program made more than {} calls and was stopped; ask for more with each call, or raise \
              interpreter.limits.calls",
             limits.calls
+        ),
+        "scratch" => format!(
+            "the program's files took more than {} MiB, or were too many or too deep, and it was stopped; remove what is not \
+             needed, keep data in variables, or raise interpreter.limits.scratch_mib",
+            limits.scratch_mib
         ),
         _ => format!(
             "the program ran longer than {} s and was stopped; split the work or raise interpreter.limits.wall_s",

@@ -37,6 +37,14 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
+    /// The list of packages in the configuration names something that is no package; nothing ran.
+    #[error("{reason}\n\nhint: {hint}")]
+    Requirement {
+        /// What is wrong with it.
+        reason: String,
+        /// What to write.
+        hint: String,
+    },
     /// A program with its variables is larger than a frame may be; nothing ran.
     #[error(
         "the program and its variables are too large: {size_kib} KiB\n\nhint: carry less, or raise `interpreter.limits.frame_kib`: {limit_kib}"

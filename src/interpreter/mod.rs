@@ -15,11 +15,13 @@ pub mod fuzzing;
 mod jail;
 mod message;
 mod output;
+mod pace;
 pub mod packages;
 mod pool;
 mod process;
 mod python;
 mod round;
+mod scratch;
 mod sources;
 mod spawn;
 mod wire;
@@ -96,7 +98,8 @@ pub struct Limits {
     pub calls: u32,
     /// Calls at the same time. Default 100.
     pub concurrent_calls: u32,
-    /// Scratch files in MiB. Default 32.
+    /// Scratch files in MiB, together. In `reduced` isolation the host looks every 10 ms, and what a program writes between two
+    /// looks comes on top. Default 32.
     pub scratch_mib: u64,
     /// Bytes of all variables written by one round, in KiB. Default 65,536.
     pub variables_kib: u64,
@@ -252,7 +255,7 @@ pub enum Ending {
         /// The line of the source, from 1.
         line: u32,
     },
-    /// A limit ended it. `limit` is `wall`, `cpu`, `memory`, `output` or `calls`.
+    /// A limit ended it. `limit` is `wall`, `cpu`, `memory`, `output`, `calls` or `scratch`.
     Limit {
         /// The limit's name.
         limit: &'static str,

@@ -83,7 +83,7 @@ struct List {
 /// The packages of the configuration; `None` if it names none.
 ///
 /// # Errors
-/// [`Error::Packages`] if they were not made ready.
+/// [`Error::Packages`] if they were not made ready, [`Error::Requirement`] if they cannot be.
 pub fn find(config: &Config) -> Result<Option<Prepared>, Error> {
     if config.packages.is_empty() {
         return Ok(None);
@@ -93,6 +93,7 @@ pub fn find(config: &Config) -> Result<Option<Prepared>, Error> {
     let text = match fs::read(folder.join(LIST)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            config.packages.iter().try_for_each(|requirement| check_requirement(requirement))?;
             let list = config.packages.join(", ");
             return Err(Error::packages(format!("the configured packages are not there: {list}"), sync));
         }
@@ -107,7 +108,8 @@ pub fn find(config: &Config) -> Result<Option<Prepared>, Error> {
 /// `tell` gets a line for each step. False if there was nothing to do.
 ///
 /// # Errors
-/// [`Error::Packages`] says what could not be fetched, installed or imported; what was there before is still there.
+/// [`Error::Packages`] says what could not be fetched, installed or imported, [`Error::Requirement`] what is no package; what
+/// was there before is still there.
 pub async fn sync(config: &Config, again: bool, tell: &mut (dyn FnMut(&str) + Send)) -> Result<bool, Error> {
     for requirement in &config.packages {
         check_requirement(requirement)?;
@@ -186,10 +188,10 @@ fn check_requirement(requirement: &str) -> Result<(), Error> {
     if begins_well && (rest.is_empty() || rest.starts_with(['=', '<', '>', '!', '~', ';', '[', '@'])) {
         return Ok(());
     }
-    Err(Error::packages(
-        format!("`{requirement}` in `interpreter.packages` is no package"),
-        "write a name with or without a version, e.g. `numpy` or `pandas>=2`",
-    ))
+    Err(Error::Requirement {
+        reason: format!("`{requirement}` in `interpreter.packages` is no package"),
+        hint: "write a name with or without a version, e.g. `numpy` or `pandas>=2`".to_owned(),
+    })
 }
 
 /// Makes the folder, and refuses one that the jail's user could not enter.
@@ -325,16 +327,18 @@ fn pip_failure(said: &str) -> Error {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let errors: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("ERROR: ")).collect();
     let why = errors.first().copied().or(said.lines().last()).unwrap_or("it did not say why");
+    let reason = format!("pip could not install the packages: {}", why.trim());
     let hint = if has(&["No space left on device", "Disk quota exceeded"]) {
         "free some space, or set `interpreter.packages_folder`"
     } else if has(&["Connection", "Temporary failure", "timed out", "ProxyError", "SSLError"]) {
         "check the network; pip's own configuration applies"
     } else if has(&["No matching distribution found"]) {
-        "check the name and the version; only packages that are built for this CPython can be used"
+        let hint = "check the name and the version; only packages that are built for this CPython can be used";
+        return Error::Requirement { reason, hint: hint.to_owned() };
     } else {
         "change `interpreter.packages` so that pip can install it"
     };
-    Error::packages(format!("pip could not install the packages: {}", why.trim()), hint)
+    Error::packages(reason, hint)
 }
 
 /// What is in the folder.

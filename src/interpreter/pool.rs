@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::config::{Config, Isolation};
 use super::control::Bounds;
+use super::pace::PACE;
 use super::round::{Driven, drive};
 use super::spawn::{Child, Zygote};
 use super::{Error, Finished, Host, Limits, Run};
@@ -118,7 +119,8 @@ impl Interpreter {
             });
             // A task of its own runs where its socket is watched; what waits here may be on a thread that is woken from there.
             let (run, host, cancel) = (Arc::clone(&run), Arc::clone(&host), cancel.clone());
-            let driven = AbortOnDropHandle::new(tokio::spawn(async move { drive(child, &run, &host, &cancel).await }));
+            let driven =
+                AbortOnDropHandle::new(tokio::spawn(async move { drive(child, &run, &host, &cancel, PACE).await }));
             let driven = driven.await;
             drop(over);
             *self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());

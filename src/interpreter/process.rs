@@ -44,7 +44,8 @@ impl Process {
         text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
     }
 
-    fn pid(&self) -> Option<u32> {
+    /// Its id, as this process sees it; `None` once it was reaped.
+    pub(super) fn pid(&self) -> Option<u32> {
         // `pidfd_open(2)` names the fields: `Pid:` is -1 once the process was reaped.
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.descriptor.as_raw_fd())).ok()?;
         let field = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;

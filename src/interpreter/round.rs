@@ -20,31 +20,14 @@ use super::done::{self, Done};
 use super::ending::{self, Stop};
 use super::message::{self, Cancelled, Opening, Printed, StatementDone};
 use super::output::{CUT, Output};
+use super::pace::Pace;
+use super::scratch::Watch;
 use super::spawn::Child;
 use super::wire::{Frame, Incoming};
 use super::{Error, Finished, Host, HostCall, Run, Usage, frame};
 
-/// How long a program has to end after a limit; it is killed then.
-const STOP: Duration = Duration::from_millis(40);
-
-/// A program that had to wait for a processor is given its time again, but not for longer than this.
-const STARVED: Duration = Duration::from_secs(2);
-
-/// How long a program that ended after a limit has for its last words.
-const GRACE: Duration = Duration::from_millis(200);
-
-/// How long a process has to end after its final frame. It does at once; but on a machine that is busy with other things,
-/// what the program did would be lost.
-const EXIT: Duration = Duration::from_secs(3);
-
-/// How long the zygote has to report a killed child. It frees its memory first, which may be much.
-const REAP: Duration = Duration::from_secs(5);
-
 /// A program is told to stop once by the host, and by the kernel each second from its CPU limit to its end.
 const STOPS: u32 = 4;
-
-/// While a person is waited for, the deadline is looked at no more often than this.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A program that prints this many times what is kept is stopped.
 const OUTPUT_FACTOR: u64 = 64;
@@ -78,6 +61,9 @@ type Answer = (u64, usize, Result<Result<Value, ToolError>, futures_util::future
 
 struct Round<'a> {
     child: Child,
+    pace: Pace,
+    /// Of its files.
+    watch: Watch,
     run: &'a Run,
     host: &'a Arc<dyn Host>,
     output: Output,
@@ -120,10 +106,11 @@ enum Flow {
 
 /// Runs a program in a child. Dropping the future kills the child and drops the calls.
 pub(super) async fn drive(
-    child: Child,
+    mut child: Child,
     run: &Run,
     host: &Arc<dyn Host>,
     cancel: &CancellationToken,
+    pace: Pace,
 ) -> Result<Driven, Error> {
     let limits = &run.limits;
     let frame_bytes =
@@ -135,8 +122,11 @@ pub(super) async fn drive(
     let started = Instant::now();
     // A limit of more than a year is none.
     let wall_end = started + Duration::try_from_secs_f64(limits.wall_s).unwrap_or(YEAR).min(YEAR);
+    let watch = child.watch_scratch(limits.scratch_mib);
     let mut round = Round {
         child,
+        pace,
+        watch,
         run,
         host,
         output: Output::new(usize::try_from(limits.output_kib.saturating_mul(1024)).unwrap_or(usize::MAX)),
@@ -193,6 +183,7 @@ impl Round<'_> {
                     Flow::On => self.pass_deadline(),
                     last => last,
                 },
+                () = self.watch.exceeded(), if self.stop.is_none() => self.tell_to_stop(Stop::Limit("scratch")),
                 Some(answer) = self.answers.next(), if room && !self.answers.is_empty() => self.answer(answer),
                 incoming = self.child.wire.next(reads) => self.take(incoming),
             };
@@ -244,7 +235,7 @@ impl Round<'_> {
         self.waited = self.waited.max(waited);
         let now = Instant::now();
         if self.wall_end > now {
-            self.deadline = self.wall_end.max(now + LOOK_AGAIN);
+            self.deadline = self.wall_end.max(now + self.pace.look_again);
             return Flow::On;
         }
         self.tell_to_stop(Stop::Limit("wall"))
@@ -254,7 +245,7 @@ impl Round<'_> {
         if self.stop.is_none() {
             let now = Instant::now();
             self.stop = Some(stop);
-            self.deadline = now + STOP;
+            self.deadline = now + self.pace.stop;
             self.told = Some((self.child.process().waited().unwrap_or_default(), now));
             self.child.signal(libc::SIGUSR1);
         }
@@ -263,14 +254,14 @@ impl Round<'_> {
 
     /// Whether a child that was told to stop could not do so yet, for want of a processor. Looks again later if so.
     fn is_starved(&mut self) -> bool {
-        let Some((before, told)) = self.told.filter(|(_, told)| told.elapsed() < STARVED) else {
+        let Some((before, told)) = self.told.filter(|(_, told)| told.elapsed() < self.pace.starved) else {
             return false;
         };
         let Some(waited) = self.child.process().waited() else { return false };
-        let starved = waited.saturating_sub(before) >= STOP / 2;
+        let starved = waited.saturating_sub(before) >= self.pace.stop / 2;
         if starved {
             self.told = Some((waited, told));
-            self.deadline = Instant::now() + STOP;
+            self.deadline = Instant::now() + self.pace.stop;
         }
         starved
     }
@@ -282,7 +273,7 @@ impl Round<'_> {
             return Err(format!("it said {} times that it stopped", self.stops));
         }
         if self.told.is_some() && self.stops == 1 {
-            self.deadline = Instant::now() + GRACE;
+            self.deadline = Instant::now() + self.pace.grace;
         }
         Ok(Flow::On)
     }
@@ -353,12 +344,13 @@ impl Round<'_> {
         if !self.run.proxies.contains(&call.target) {
             return Err(format!("a call of the unknown name `{}`", call.target.escape_debug()));
         }
-        if !self.used.insert(call.id) {
+        if self.used.contains(&call.id) {
             return Err(format!("a second call with the id {}", call.id));
         }
-        if self.used.len() > self.run.limits.calls as usize {
+        if self.used.len() >= self.run.limits.calls as usize {
             return Ok(self.tell_to_stop(Stop::Limit("calls")));
         }
+        self.used.insert(call.id);
         self.held += bytes;
         self.queued.push_back((call, bytes));
         self.start_calls();
@@ -421,12 +413,12 @@ impl Round<'_> {
     /// A child that closed its socket, or said its last word, has a moment to end.
     async fn wait_for_exit(&mut self) -> Option<Exit> {
         let by_itself = self.stop.is_none() || self.done.is_some();
-        let within = if self.stop.is_none() && self.done.is_some() { EXIT } else { GRACE };
+        let within = if self.stop.is_none() && self.done.is_some() { self.pace.exit } else { self.pace.grace };
         if by_itself && let Ok(exit) = timeout(within, self.child.ended()).await {
             return exit;
         }
         self.child.signal(libc::SIGKILL);
-        timeout(REAP, self.child.ended()).await.ok().flatten()
+        timeout(self.pace.reap, self.child.ended()).await.ok().flatten()
     }
 
     fn finish(self, exit: Option<Exit>, wall: Duration) -> Finished {

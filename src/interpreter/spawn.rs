@@ -23,6 +23,7 @@ use super::config::{Config, Isolation, Level};
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
 use super::process::Process;
+use super::scratch::{Scratch, Watch};
 use super::wire::{Frame, Incoming, Wire};
 use super::{frame, jail, packages, zygote};
 
@@ -42,6 +43,8 @@ pub(super) struct Zygote {
     pid: u32,
     isolation: Isolation,
     start_within: Duration,
+    /// Where its children's scratch folders are, if they have no quota by themselves and programs are not trusted.
+    scratch_folder: Option<PathBuf>,
     rounds: AtomicU64,
     old: AtomicBool,
 }
@@ -72,8 +75,27 @@ pub(super) struct Child {
     pub wire: Wire,
     process: Arc<OwnedFd>,
     ended: oneshot::Receiver<Exit>,
-    /// Keeps the zygote alive as long as its children.
-    zygote: Arc<Zygote>,
+    /// Its zygote, which lives as long as its children.
+    keeper: Arc<dyn Keeper>,
+    /// Its folder, if that has no quota by itself.
+    scratch: Option<Scratch>,
+}
+
+/// Whoever makes children, reaps them, and takes them along at its end.
+pub(super) trait Keeper: std::fmt::Debug + Send + Sync {
+    /// True once it ended, and its children with it.
+    fn is_dead(&self) -> bool;
+
+    /// Sends a signal to a child of its own; nothing happens if that has ended.
+    fn signal(&self, process: &OwnedFd, signal: i32) {
+        kill(process, signal);
+    }
+}
+
+impl Keeper for Zygote {
+    fn is_dead(&self) -> bool {
+        Self::is_dead(self)
+    }
 }
 
 impl Zygote {
@@ -140,6 +162,7 @@ impl Zygote {
             pid,
             isolation,
             start_within,
+            scratch_folder: (config.isolation == Level::Reduced).then(|| config.scratch_folder.clone()),
             rounds: AtomicU64::new(0),
             old: AtomicBool::new(false),
         }))
@@ -185,6 +208,11 @@ impl Zygote {
         async move { warm.wait_for(|warm| *warm).await.is_ok_and(|warm| *warm) }
     }
 
+    /// Lets the files of a child grow, or not.
+    pub async fn let_files_grow(&self, round: u64, grows: bool) -> io::Result<()> {
+        tell(&self.control, &Command::Grow { round, grows }, None).await
+    }
+
     /// Forks a child and waits until it is locked in.
     pub async fn fork(self: &Arc<Self>, bounds: Bounds) -> Result<Child, Error> {
         timeout(self.start_within, self.fork_now(bounds))
@@ -217,7 +245,12 @@ impl Zygote {
             Err(_) => return Err(Error::spawn("the zygote ended")),
         };
         let wire = Wire::new(stream, FIRST_FRAME_BYTES);
-        let mut child = Child { wire, process: Arc::new(process), ended: has_ended, zygote: Arc::clone(self) };
+        let mut child = Child::new(wire, process, has_ended, Arc::<Self>::clone(self));
+        child.scratch = self.scratch_folder.as_deref().map(|parent| Scratch {
+            folder: jail::scratch_of(parent, self.pid, round),
+            round,
+            zygote: Arc::clone(self),
+        });
         match child.wire.next(true).await.map_err(Error::spawn)? {
             Incoming::Frame(Frame { kind: frame::READY, .. }) => Ok(child),
             Incoming::Frame(Frame { kind: frame::UNJAILED, body }) => Err(Error::Isolation {
@@ -249,6 +282,15 @@ impl Drop for Zygote {
 }
 
 impl Child {
+    pub fn new(wire: Wire, process: OwnedFd, ended: oneshot::Receiver<Exit>, keeper: Arc<dyn Keeper>) -> Self {
+        Self { wire, process: Arc::new(process), ended, keeper, scratch: None }
+    }
+
+    /// Holds its files to `mib` MiB together, where they have no quota by themselves.
+    pub fn watch_scratch(&mut self, mib: u64) -> Watch {
+        Watch::start(self.scratch.take(), self.process(), mib)
+    }
+
     /// Its process, to be looked at.
     pub fn process(&self) -> Process {
         Process::new(Arc::clone(&self.process))
@@ -256,7 +298,7 @@ impl Child {
 
     /// Sends a signal; nothing happens if the child has ended.
     pub fn signal(&self, signal: i32) {
-        kill(&self.process, signal);
+        self.keeper.signal(&self.process, signal);
     }
 
     /// Waits until the process has ended and was reaped; `None` if its zygote ended with it.
@@ -271,7 +313,7 @@ impl Child {
 
     /// True once its zygote has ended, and it with it.
     pub fn is_orphan(&self) -> bool {
-        self.zygote.is_dead()
+        self.keeper.is_dead()
     }
 }
 
@@ -361,7 +403,8 @@ async fn spawn(
     Ok(Spawned { pid, process, join, joined })
 }
 
-fn open_process(pid: u32) -> io::Result<OwnedFd> {
+/// A descriptor of a process that is not reaped yet.
+pub(super) fn open_process(pid: u32) -> io::Result<OwnedFd> {
     // SAFETY: the process is our child and not reaped, so the number is its own; the new descriptor is nobody else's.
     unsafe {
         let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);

@@ -301,6 +301,12 @@ impl Zygote {
                     }
                     Ok(true)
                 }
+                Some((Command::Grow { round, grows }, None)) => {
+                    if let Some(child) = self.children.iter().find(|child| child.round == round) {
+                        jail::let_files_grow(child.pid, grows)?;
+                    }
+                    Ok(true)
+                }
                 _ => Ok(false),
             };
         }

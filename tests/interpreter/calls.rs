@@ -69,6 +69,49 @@ async fn a_hundred_calls_overlap() {
 }
 
 #[tokio::test]
+async fn asyncio_under_another_name_has_a_loop_in_the_first_child_and_in_later_ones() {
+    let interpreter = start().await;
+    let source = "\
+aio = __import__('asyn' + 'cio')
+results = await aio.gather(*(demo.meet() for _ in range(20)), aio.to_thread(demo.meet))
+print(len(results), await aio.wait_for(aio.create_task(aio.sleep(0, 'later')), 5))
+";
+    for _ in 0..3 {
+        let host = Arc::new(Together(tokio::sync::Barrier::new(21)));
+        let finished = interpreter.run(program(source), host, CancellationToken::new()).await.unwrap();
+        assert_eq!(finished.output, "21 later\n", "{finished:?}");
+    }
+}
+
+#[tokio::test]
+async fn bytes_in_a_result_are_bytes_and_what_only_looks_like_them_stays_as_it_is() {
+    let interpreter = start().await;
+    let source = "\
+for sent in [
+    {'$': 'bytes', 'v': 'AAEC'}, [{'v': '', '$': 'bytes'}], {'$': 'bytes', 'v': 'no Base64'}, {'$': 'bytes', 'v': 'AA='},
+    {'$': 'bytes', 'v': 3}, {'$': 'bytes'}, {'$': 'set', 'v': []}, {'$': 'bytes', 'v': 'AA==', 'x': 1}, {'$': {'$': 'bytes', 'v': 'AA=='}, 'v': ''},
+]:
+    print((await demo.echo(sent)).positional[0])
+kept = (await demo.echo({'$': 'bytes', 'v': 'AAEC'})).positional
+";
+    let finished = finish(&interpreter, program(source), &Arc::default()).await;
+    let expected = "\
+b'\\x00\\x01\\x02'
+[b'']
+{'$': 'bytes', 'v': 'no Base64'}
+{'$': 'bytes', 'v': 'AA='}
+{'$': 'bytes', 'v': 3}
+{'$': 'bytes'}
+{'$': 'set', 'v': []}
+{'$': 'bytes', 'v': 'AA==', 'x': 1}
+{'$': b'\\x00', 'v': ''}
+";
+    assert_eq!(finished.output, expected, "{:?}", finished.ending);
+    let kept = finished.written.iter().find(|one| one.name == "kept").unwrap();
+    assert!(kept.content.contains(r#"{"$":"bytes","v":"AAEC"}"#), "{kept:?}");
+}
+
+#[tokio::test]
 async fn calls_above_the_concurrency_limit_wait_for_their_turn() {
     let interpreter = start().await;
     let host = Arc::<Recorder>::default();

@@ -137,7 +137,7 @@ async fn however_deep_a_scratch_is_nothing_is_left_of_it() {
     let interpreter = Interpreter::start(&config).await.unwrap();
     let source = "\
 import os
-for depth in range(3_000):
+for depth in range(1_900):
     open('file', 'w').close()
     os.mkdir('d')
     os.chdir('d')

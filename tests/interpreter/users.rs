@@ -96,6 +96,56 @@ fn attacks_succeed_without_a_jail() {
 }
 
 #[tokio::test]
+async fn in_a_reduced_jail_too_much_in_the_scratch_is_an_error_until_it_is_less() {
+    let interpreter = Interpreter::start(&Config { isolation: Level::Reduced, ..config() }).await.unwrap();
+    let mut run = program(
+        "\
+import os, time
+def fill():
+    for number in range(1_500):
+        with open(f'file{number}', 'wb') as file:
+            file.write(bytes(100_000))
+        time.sleep(0.005)
+try:
+    fill()
+except OSError as error:
+    print(error.errno)
+for name in os.listdir():
+    os.remove(name)
+for _ in range(2_000):
+    try:
+        with open('small', 'wb') as file:
+            file.write(b'fits')
+        break
+    except OSError:
+        time.sleep(0.005)
+print(os.path.getsize('small'))
+fill()
+",
+    );
+    run.limits.scratch_mib = 8;
+    let finished = finish(&interpreter, run, &Arc::default()).await;
+    assert_eq!(finished.output, "27\n4\n", "{:?}", finished.ending);
+    let Ending::Raised { traceback, .. } = finished.ending else { panic!("{:?}", finished.ending) };
+    assert!(traceback.contains("the scratch folder holds 8 MiB and 4,096 files"), "{traceback}");
+
+    let many = "\
+import time
+for number in range(100_000):
+    open(str(number), 'x').close()
+    if number > 4_096:
+        time.sleep(0.005)
+";
+    let finished = super::run(&interpreter, many).await;
+    assert_eq!(limit(&finished), "scratch");
+    let Ending::Limit { message, .. } = &finished.ending else { panic!("{finished:?}") };
+    assert!(message.contains("more than 32 MiB, or were too many"), "{message}");
+
+    let mapped = "import mmap\nwith open('file', 'w+b') as file:\n    file.write(b'text')\n    file.flush()\n    mmap.mmap(file.fileno(), 0)";
+    assert_eq!(exception(&super::run(&interpreter, mapped).await), "PermissionError");
+}
+
+#[tokio::test]
 async fn the_active_layers_are_told() {
     let interpreter = Interpreter::start(&Config { isolation: Level::Full, ..config() }).await.unwrap();
     let layers = &interpreter.isolation().layers;

@@ -26,8 +26,8 @@ LIMITS = {
 RUN, RETURN, ERROR, READY, PRINT, STATEMENT, CALL, CANCEL, DONE = 1, 2, 3, 16, 17, 18, 19, 20, 21
 
 
-def load():
-    """The package `_fimble`, loaded once, file by file in the order that `runner.py` says."""
+def load(warm=True):
+    """The package `_fimble`, loaded once, file by file in the order that `runner.py` says; `warm` as most children are."""
     if "_fimble.runner" in sys.modules:
         return sys.modules["_fimble"]
     package = sys.modules["_fimble"] = types.ModuleType("_fimble")
@@ -44,7 +44,8 @@ def load():
         path = SOURCES / f"{name}.py"
         package.runner.LATE_CODE[name] = compile(path.read_text(), f"/fimble/{name}.py", "exec", dont_inherit=True)
     sys.setrecursionlimit(package.namespace.RECURSION)
-    package.runner.prepare()
+    if warm:
+        package.runner.prepare()
     return package
 
 

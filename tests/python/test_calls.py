@@ -54,6 +54,11 @@ class Ways(unittest.TestCase):
         kinds = [kind for kind, _ in played.frames if kind in (child.CALL, child.STATEMENT)]
         self.assertEqual(kinds, [child.STATEMENT, child.CALL, child.CALL, child.CALL, child.STATEMENT])
 
+    def test_bytes_in_a_result(self):
+        self.check("(await kit.get({'$': 'bytes', 'v': 'AAEC'}), await kit.get([{'v': '', '$': 'bytes'}]))", "(b'\\x00\\x01\\x02', [b''])")
+        for text in ("{'$': 'bytes', 'v': 'no!'}", "{'$': 'bytes', 'v': 3}", "{'$': 'bytes'}", "{'$': 'bytes', 'v': 'AA==', 'x': 1}"):
+            self.check(f"await kit.get({text})", text)
+
     def test_every_way_of_asyncio(self):
         self.check("import asyncio\nt = asyncio.create_task(kit.get(1))\nu = asyncio.ensure_future(kit.get(2))\n[await t, await u]", "[1, 2]")
         self.check("import asyncio\nawait asyncio.wait_for(kit.get(1), 5)", "1")

@@ -1,5 +1,7 @@
 //! What the kernel counts for a process, and the signals that must not end it by default.
 
+use std::io;
+
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
@@ -39,6 +41,22 @@ pub(crate) fn limit_resources(bounds: &Bounds, own_user: bool) -> nix::Result<()
         setrlimit(Resource::RLIMIT_NPROC, THREADS, THREADS)?;
     }
     setrlimit(Resource::RLIMIT_CPU, bounds.cpu_s, bounds.cpu_s.saturating_add(CPU_GRACE_S))
+}
+
+/// Lets the files of a child, which is not reaped yet, grow up to their limit again, or no more.
+pub(crate) fn let_files_grow(child: libc::pid_t, grows: bool) -> io::Result<()> {
+    let mut bound = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both pointers are to live values; the process is our child, so the number is its own.
+    unsafe {
+        if libc::prlimit(child, libc::RLIMIT_FSIZE, std::ptr::null(), &raw mut bound) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        bound.rlim_cur = if grows { bound.rlim_max } else { 0 };
+        if libc::prlimit(child, libc::RLIMIT_FSIZE, &raw const bound, std::ptr::null_mut()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// A closed socket and a full file are errors of the call, not deadly signals.

@@ -109,6 +109,11 @@ pub(crate) fn sweep_left(parent: &Path, pid: u32) -> io::Result<()> {
     sweep(&parent.join(format!("{OWN_NAME}{pid}")))
 }
 
+/// The scratch folder of a round of the zygote with that process id, where it is not mounted.
+pub(crate) fn scratch_of(parent: &Path, pid: u32, round: u64) -> PathBuf {
+    parent.join(format!("{OWN_NAME}{pid}")).join(round.to_string())
+}
+
 /// Followed by a process id.
 const OWN_NAME: &str = "fimble-";
 

@@ -177,6 +177,11 @@ fn denied_to_children(own_root: bool) -> Built<Rules> {
         #[cfg(target_arch = "x86_64")]
         rules.extend(plain(&[libc::SYS_utime, libc::SYS_utimes]));
     }
+    if !own_root {
+        // A mapping keeps a file that has no name any more, and no quota counts it.
+        let anonymous = libc::MAP_ANONYMOUS as u64;
+        rules.insert(libc::SYS_mmap, vec![Rule::new(vec![when(3, Length::Dword, Is::MaskedEq(anonymous), 0)?])?]);
+    }
     rules.insert(libc::SYS_ioctl, one_of(1, &[PIDFD_GET_MNT_NAMESPACE as i64])?);
     let own = u64::from(std::process::id());
     let not_own = || -> Built<Vec<Rule>> { Ok(vec![Rule::new(vec![when(0, Length::Dword, Is::Ne, own)?])?]) };

@@ -1,6 +1,6 @@
 //! JSON text as Python objects, without a tree of our own in between.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use pyo3::exceptions::{PyMemoryError, PyRecursionError, PyTypeError, PyValueError};
@@ -19,6 +19,9 @@ const LONG: usize = 4 * 1024;
 /// What the text of a value holds that is more than JSON.
 const TAG: &str = "\"$\"";
 
+/// The first key of what is more than JSON.
+const TAG_KEY: &str = "$";
+
 /// Keys that are remembered while a text is read, those of one of at most so many bytes, and the most bytes of one.
 const KEYS: usize = 256;
 const SHORT: usize = 512;
@@ -26,7 +29,7 @@ const FEW_KEYS: usize = 16;
 const KEY: usize = 64;
 
 /// Reads `text`, a `str` or UTF-8 `bytes` with one JSON value. Its objects become instances of `record`, a class derived
-/// from `dict`, or plain dicts without it.
+/// from `dict`, and `{"$": "bytes", "v": "Base64"}` bytes; without it they are plain dicts.
 ///
 /// Raises `ValueError` for what is no JSON, `RecursionError`, `MemoryError`.
 #[pyfunction]
@@ -105,12 +108,21 @@ struct Reader<'py> {
     keys: RefCell<Vec<Option<Bound<'py, PyString>>>>,
     /// The exception that the error of the parser stands for.
     raised: RefCell<Option<PyErr>>,
+    /// The last key was [`TAG_KEY`].
+    tagged: Cell<bool>,
 }
 
 impl<'py> Reader<'py> {
     fn new(python: Python<'py>, record: Option<Bound<'py, PyType>>, keys: usize) -> Self {
         let keys = RefCell::new(vec![None; keys]);
-        Self { python, record, nothing: PyTuple::empty(python), keys, raised: RefCell::new(None) }
+        Self {
+            python,
+            record,
+            nothing: PyTuple::empty(python),
+            keys,
+            raised: RefCell::new(None),
+            tagged: Cell::new(false),
+        }
     }
 
     fn read(&self, text: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -143,6 +155,28 @@ impl<'py> Reader<'py> {
         match kept {
             Some(known) if known.to_str().is_ok_and(|known| known == key) => known.clone(),
             _ => kept.insert(PyString::new(self.python, key)).clone(),
+        }
+    }
+
+    /// What a toolkit sends for bytes: `{"$": "bytes", "v": "Base64"}`. None for everything else, also where it is no Base64:
+    /// what it is then stays as it came.
+    fn bytes(&self, object: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let python = self.python;
+        let (Some(kind), Some(text), 2) =
+            (object.get_item(intern!(python, "$"))?, object.get_item(intern!(python, "v"))?, object.len())
+        else {
+            return Ok(None);
+        };
+        if !kind.cast::<PyString>().is_ok_and(|kind| kind.to_str().is_ok_and(|kind| kind == "bytes")) {
+            return Ok(None);
+        }
+        let strict = PyDict::new(python);
+        strict.set_item(intern!(python, "strict_mode"), true)?;
+        let read = python.import(intern!(python, "binascii"))?.getattr(intern!(python, "a2b_base64"))?;
+        match read.call((text,), Some(&strict)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_instance_of::<PyMemoryError>(python) => Err(error),
+            Err(_) => Ok(None),
         }
     }
 
@@ -230,9 +264,17 @@ impl<'de, 'py> Visitor<'de> for Node<'_, 'py> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let deeper = self.deeper()?;
         let object = self.reader.object().map_err(|error| self.reader.raise(error))?;
+        let mut tagged = false;
         while let Some(key) = fields.next_key_seed(Key { reader: self.reader })? {
+            tagged |= self.reader.tagged.replace(false);
             let value = fields.next_value_seed(deeper)?;
             object.set_item(key, value).map_err(|error| self.reader.raise(error))?;
+        }
+        if tagged
+            && self.reader.record.is_some()
+            && let Some(bytes) = self.reader.bytes(&object).map_err(|error| self.reader.raise(error))?
+        {
+            return Ok(bytes);
         }
         Ok(object.into_any())
     }
@@ -258,6 +300,7 @@ impl<'py> Visitor<'_> for Key<'_, 'py> {
     }
 
     fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
+        self.reader.tagged.set(key == TAG_KEY);
         Ok(self.reader.key(key))
     }
 }

@@ -80,7 +80,7 @@ held = bytearray(300 * 10**6)
 held[:: 4096] = bytes(len(held[::4096]))
 assert len(held) == 300 * 10**6
 print("works")
-#: mapped files
+#: mapped files | | full
 import mmap
 with open("file", "w+b") as file:
     file.write(bytes(8192))

@@ -102,13 +102,13 @@ while True:
 with open("file", "wb") as file:
     while True:
         file.write(bytes(10**6))
-#: many large files | it gets more than its scratch | scratch=8 full
+#: many large files | it gets more than its scratch | scratch=8
 for number in range(1_000):
     attempt(lambda: open(f"file{number}", "wb").write(bytes(10**6)))
 #: a file with holes filled | it gets more than its scratch | scratch=8
 with open("file", "wb") as file:
     attempt(lambda: os.posix_fallocate(file.fileno(), 0, 10**9), lambda: os.pwrite(file.fileno(), b"x", 10**12))
-#: many files | it gets more than its share | files=4200 full
+#: many files | it gets more than its share | files=4200
 for number in range(20_000):
     try:
         open(f"file{number}", "x").close()
@@ -128,6 +128,50 @@ for number in range(60):
         held.append(file)
         file.write(bytes(10**6))
     attempt(through)
+#: files that are removed and held, as large as may be | they count no more | scratch=8
+held = []
+for number in range(58):
+    def through():
+        file = open("file", "w+b", buffering=0)
+        os.remove("file")
+        held.append(file)
+        for _ in range(8):
+            file.write(bytes(2**20))
+    attempt(through)
+#: files that are removed and held by mappings | they count no more | scratch=8
+import mmap
+held = []
+for number in range(100):
+    def through():
+        with open("file", "w+b", buffering=0) as file:
+            os.remove("file")
+            file.write(bytes(2**20))
+            held.append(mmap.mmap(file.fileno(), 4096, flags=mmap.MAP_PRIVATE))
+            for _ in range(7):
+                file.write(bytes(2**20))
+    attempt(through)
+#: large files in a folder that cannot be listed | the host does not see them | scratch=8
+os.mkdir("hidden", 0o300)
+for number in range(1_000):
+    attempt(lambda: open(f"hidden/{number}", "wb").write(bytes(10**6)))
+#: large files below a path that is too long | the host does not see them | scratch=8
+for _ in range(30):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+for number in range(1_000):
+    attempt(lambda: open(f"file{number}", "wb").write(bytes(10**6)))
+#: large files that move away from the host's eye | the host does not see them | scratch=8
+os.mkdir("a")
+os.mkdir("b")
+for number in range(1_000):
+    attempt(lambda: open(f"a/{number}", "wb").write(bytes(10**6)))
+    attempt(lambda: os.rename("a", "c"), lambda: os.rename("b", "a"), lambda: os.rename("c", "b"))
+#: empty files while limits are ignored | it gets more than its share | files=4200 wall=3
+for number in range(20_000):
+    try:
+        open(f"file{number}", "x").close()
+    except BaseException:
+        pass
 #: wall time by sleeping | it goes on | wall=0.5
 while True:
     try:

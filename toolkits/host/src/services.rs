@@ -1,15 +1,21 @@
 //! What systemd runs, asked with `systemctl`.
 
+use std::io;
 use std::path::Path;
 use std::process::Stdio;
 
 use fimble_toolkit::ToolError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 /// Most services in one result.
 const SERVICES: usize = 1_000;
+/// The most bytes of an answer of `systemctl`; a thousand units take a quarter of a megabyte.
+const ANSWER_BYTES: u64 = 16 * 1024 * 1024;
+/// The most bytes of its complaint that are shown.
+const COMPLAINT_BYTES: u64 = 4 * 1024;
 /// There where systemd is the machine's first process.
 const SYSTEMD_RUNS: &str = "/run/systemd/system";
 
@@ -40,19 +46,36 @@ pub struct Service {
 /// The services in a state, by a part of their name.
 pub(crate) async fn services(state: Option<&str>, name: Option<&str>) -> Result<Services, ToolError> {
     require_systemd(Path::new(SYSTEMD_RUNS))?;
-    let output = Command::new("systemctl")
-        .args(["list-units", "--type=service", "--all", "--no-pager", "--output=json"])
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await
-        .map_err(|error| ToolError::unavailable(format!("`systemctl` cannot be run: {error}")))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(ToolError::failed(format!("`systemctl` failed: {}", said.trim())));
+    let mut command = Command::new("systemctl");
+    command.args(["list-units", "--type=service", "--all", "--no-pager", "--output=json"]).env("LC_ALL", "C");
+    Ok(chosen(parse(&answer(command, ANSWER_BYTES).await?)?, state, name))
+}
+
+/// What a command writes, `most` bytes of it at most.
+async fn answer(mut command: Command, most: u64) -> Result<Vec<u8>, ToolError> {
+    let failed = |error: io::Error| ToolError::unavailable(format!("`systemctl` cannot be run: {error}"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(failed)?;
+    let (answer, said) = (child.stdout.take(), child.stderr.take());
+    // Past its limit, each pipe is closed: the command ends by that, or is killed with its handle.
+    let (answer, said) = tokio::join!(read(answer, most + 1), read(said, COMPLAINT_BYTES));
+    let (answer, said) = (answer.map_err(failed)?, said.map_err(failed)?);
+    if answer.len() as u64 > most {
+        return Err(ToolError::failed(format!("`systemctl` answered more than {} MiB", most / 1024 / 1024))
+            .with_hint("ask for one service with the systemd toolkit, if it is there"));
     }
-    Ok(chosen(parse(&output.stdout)?, state, name))
+    if !child.wait().await.map_err(failed)?.success() {
+        return Err(ToolError::failed(format!("`systemctl` failed: {}", String::from_utf8_lossy(&said).trim())));
+    }
+    Ok(answer)
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(most).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
 }
 
 /// One unit as `systemctl` writes it.
@@ -126,6 +149,23 @@ mod tests {
         };
         let services = chosen(parse(OUTPUT.as_bytes()).unwrap(), Some("failed"), None);
         assert_eq!(services, Services { services: vec![backup], truncated: false });
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_end_is_an_error_and_its_process_ends() {
+        let error = answer(shell("echo $$; exec yes"), 1024 * 1024).await.unwrap_err();
+        assert_eq!(error.message, "`systemctl` answered more than 1 MiB");
+        assert_eq!(answer(shell("yes | head -c 1000"), 1000).await.unwrap().len(), 1000);
+        let error = answer(shell("yes no | head -c 100000 >&2; exit 3"), 1000).await.unwrap_err();
+        assert!(error.message.starts_with("`systemctl` failed: no\nno") && error.message.len() < 5_000, "{error}");
+        let error = answer(Command::new("/nowhere/systemctl"), 1000).await.unwrap_err();
+        assert!(error.message.starts_with("`systemctl` cannot be run: "), "{error}");
     }
 
     #[test]

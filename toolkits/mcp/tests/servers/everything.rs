@@ -24,13 +24,13 @@ async fn check(toolkit: &dyn Toolkit) {
     let image = call(toolkit, "get_tiny_image", json!({})).await.unwrap();
     let kinds: Vec<&str> = image.as_array().unwrap().iter().map(|part| part["type"].as_str().unwrap()).collect();
     assert_eq!((kinds, &image[1]["mime_type"]), (vec!["text", "image", "text"], &json!("image/png")));
-    assert!(image[1]["data"].as_str().unwrap().starts_with("iVBOR"), "{image}");
+    assert!(image[1]["data"]["v"].as_str().unwrap().starts_with("iVBOR"), "{image}");
 
     let links = call(toolkit, "get_resource_links", json!({"count": 2})).await.unwrap();
     assert_eq!((&links[1]["type"], links[1]["uri"].is_string()), (&json!("resource_link"), true), "{links}");
     let resource =
         call(toolkit, "get_resource_reference", json!({"resourceType": "Blob", "resourceId": 1})).await.unwrap();
-    assert!(resource[1]["type"] == "resource" && resource[1]["data"].is_string(), "{resource}");
+    assert!(resource[1]["type"] == "resource" && resource[1]["data"]["$"] == "bytes", "{resource}");
 
     let error = call(toolkit, "get_sum", json!({"a": "two", "b": 3})).await.unwrap_err();
     assert!(matches!(error.kind, ErrorKind::Failed | ErrorKind::InvalidArgument), "{error:?}");

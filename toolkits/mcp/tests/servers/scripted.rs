@@ -79,7 +79,7 @@ async fn answers_become_values() {
     let toolkit = toolkit().await;
     let picture = json!([
         {"type": "text", "text": "a picture"},
-        {"type": "image", "mime_type": "image/png", "data": "AAAA"},
+        {"type": "image", "mime_type": "image/png", "data": {"$": "bytes", "v": "AAAA"}},
         {"type": "hologram", "depth": 3},
     ]);
     for (operation, expected) in [
