@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "cli/authoring.rs"]
+mod authoring;
 #[path = "cli/branch.rs"]
 mod branch;
 #[path = "cli/store.rs"]

@@ -1,21 +1,20 @@
 //! Toolkits that the command line or the configuration adds to the shipped ones: manifests, MCP servers, OpenAPI documents and
 //! A2A agents.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use fimble_toolkit::Toolkit;
 use futures_util::future::join_all;
 
-use super::{Failure, service_toolkits};
-
+use super::{Failure, service_toolkits, toolkit_files};
 use crate::config::{A2a, Config, OpenApi, folders};
 
 /// Where further toolkits come from.
 #[derive(Debug, Args)]
 pub(super) struct MoreToolkits {
-    /// Add the toolkits that the `*.toml` manifests in this folder describe.
+    /// Add the toolkits that the `*.toml` files in this folder describe.
     #[arg(long = "toolkits", value_name = "DIR", global = true)]
     folders: Vec<PathBuf>,
     /// Add the MCP servers of this `mcpServers` JSON file.
@@ -37,6 +36,16 @@ impl MoreToolkits {
         let document = |document: &String| OpenApi { document: document.clone(), ..OpenApi::default() };
         config.toolkits.openapi.extend(self.documents.iter().map(document));
         config.toolkits.a2a.extend(self.agents.iter().map(|url| A2a { url: url.clone(), ..A2a::default() }));
+    }
+
+    /// What `--mcp` names last.
+    pub(super) fn server(&self) -> Option<String> {
+        self.servers.last().map(|server| server.display().to_string())
+    }
+
+    /// What `--openapi` names last.
+    pub(super) fn document(&self) -> Option<String> {
+        self.documents.last().cloned()
     }
 }
 
@@ -84,12 +93,9 @@ pub(super) fn server_settings() -> fimble_mcp::Settings {
 pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dyn Toolkit>>, Failure> {
     let mut toolkits = Vec::new();
     for folder in &config.toolkits.manifests {
-        let loaded = fimble_manifest::load(folder);
-        for problem in loaded.problems {
-            let hint = problem.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-            note!("warning: {problem}{hint}");
+        for toolkit in of_folder(folder).await {
+            toolkits.push(toolkit);
         }
-        toolkits.extend(loaded.toolkits);
     }
     let declared = toolkits.iter().map(|toolkit: &Arc<dyn Toolkit>| toolkit.declaration().name);
     let taken: Vec<String> = taken.iter().cloned().chain(declared).collect();
@@ -103,4 +109,27 @@ pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dy
     }
     toolkits.extend(service_toolkits::load(config).await);
     Ok(toolkits)
+}
+
+/// The toolkits of a folder's files. One that cannot be used, or takes another one's name, is told and left out.
+async fn of_folder(folder: &Path) -> Vec<Arc<dyn Toolkit>> {
+    let tell = |failure: Failure| {
+        let hint = failure.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        note!("warning: {}{hint}", failure.message);
+    };
+    let files = toolkit_files::files(folder).unwrap_or_else(|failure| {
+        tell(failure);
+        Vec::new()
+    });
+    let mut toolkits: Vec<Arc<dyn Toolkit>> = Vec::new();
+    for file in files {
+        match toolkit_files::read(&file).await {
+            Ok(loaded) => {
+                loaded.warnings.iter().for_each(|warning| note!("warning: {warning}"));
+                toolkits.push(loaded.toolkit);
+            }
+            Err(failure) => tell(failure),
+        }
+    }
+    toolkits
 }

@@ -72,7 +72,8 @@ fn shipped(config: &Config) -> Result<Registry, Failure> {
         .and_then(|()| registry.register(Arc::new(fimble_host::Host::new())))
         .and_then(|()| registry.register(Arc::new(fimble_files::Files::new(roots, fimble_files::Limits::default()))));
     registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
-    for toolkit in shipped_toolkits::load(config, &here)? {
+    let own = super::OWN_TOOLKITS.get().into_iter().flatten().cloned();
+    for toolkit in shipped_toolkits::load(config, &here)?.into_iter().chain(own) {
         registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }
     Ok(registry)
@@ -89,6 +90,11 @@ fn taken_names(registry: &Registry) -> Vec<String> {
 }
 
 pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
+    gate_before(config, registry(config).await?)
+}
+
+/// The gate before other toolkits than the configuration's.
+pub(super) fn gate_before(config: &Config, registry: Arc<Registry>) -> Result<Arc<Gate>, Failure> {
     // Keys that lie in the environment for other programs must not be seen either.
     let is_key = |name: &str| name.ends_with("_API_KEY") || name.ends_with("_TOKEN") || name.ends_with("_PASSWORD");
     let environment = std::env::vars().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
@@ -101,7 +107,7 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     let secrets = Secrets::new(own.chain(store).chain(toolkits).chain(environment).chain(servers));
-    Ok(Arc::new(Gate::new(registry(config).await?, config.gate.clone(), secrets)))
+    Ok(Arc::new(Gate::new(registry, config.gate.clone(), secrets)))
 }
 
 /// The session to go on with: the named one, the last one, or a new one.
