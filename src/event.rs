@@ -182,6 +182,17 @@ pub enum Custom {
         /// How long the request took, in milliseconds.
         duration_ms: f64,
     },
+    /// Files of toolkits came, changed or went since the last turn.
+    ToolkitsChanged {
+        /// Names of toolkits that came.
+        added: Vec<String>,
+        /// Names of toolkits that changed.
+        changed: Vec<String>,
+        /// Names of toolkits that went.
+        removed: Vec<String>,
+        /// What cannot be used, a sentence each; what was there before stays.
+        problems: Vec<String>,
+    },
     /// The program asks the user.
     Question {
         /// The question's id.

@@ -3,15 +3,19 @@
 //! It does not know sessions, policy or Python programs: it names, finds and binds, and calls nothing.
 
 mod bind;
+mod folders;
 mod nearest;
 mod python_type;
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use fimble_toolkit::{Declaration, ErrorKind, Operation, ToolError, Toolkit, is_python_name};
 
 pub use bind::{bind, bind_call};
+pub use folders::{Changes, Limits, Read, ReadToolkit};
 
+use folders::Folders;
 use nearest::{nearest, ranked};
 use python_type::quoted;
 
@@ -19,6 +23,7 @@ use python_type::quoted;
 #[derive(Default)]
 pub struct Registry {
     entries: RwLock<Vec<Entry>>,
+    folders: OnceLock<Folders>,
 }
 
 /// One toolkit, with the declaration that it had at a revision.
@@ -92,6 +97,37 @@ impl Registry {
         Ok(())
     }
 
+    /// Puts a toolkit in the place of the one that has its name. Its place and its switch stay; calls that already found the
+    /// other one go on with that.
+    ///
+    /// # Errors
+    /// `Unknown`, or what [`register`](Self::register) would say; the other one stays then.
+    pub fn replace(&self, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
+        let revision = toolkit.revision();
+        let declaration = toolkit.declaration();
+        check(&declaration)?;
+        let mut entries = self.write();
+        let entry = entries.iter_mut().find(|entry| entry.declaration.name == declaration.name);
+        let entry = entry.ok_or_else(|| RegistryError::Unknown(declaration.name.clone()))?;
+        (entry.toolkit, entry.revision, entry.declaration) = (toolkit, revision, declaration);
+        Ok(())
+    }
+
+    /// Names the folders whose `*.toml` files are toolkits, once; [`look`](Self::look) reads them.
+    pub fn set_folders(&self, folders: Vec<PathBuf>, reader: Arc<dyn ReadToolkit>, limits: Limits) {
+        // A second naming would leave the first one's toolkits without a file.
+        let _ = self.folders.set(Folders::new(folders, reader, limits));
+    }
+
+    /// Looks at the folders: what came there is added, what changed is replaced, what went is removed. Of a file that cannot be
+    /// used the last good toolkit stays.
+    pub async fn look(&self) -> Changes {
+        match self.folders.get() {
+            Some(folders) => folders.look(self).await,
+            None => Changes::default(),
+        }
+    }
+
     /// Reads a toolkit's declaration again, after its operations changed. Its place and its switch stay.
     ///
     /// # Errors
@@ -148,6 +184,11 @@ impl Registry {
         let before = entries.len();
         entries.retain(|entry| entry.declaration.name != name);
         entries.len() < before
+    }
+
+    /// True if this very toolkit is registered.
+    fn holds(&self, toolkit: &Arc<dyn Toolkit>) -> bool {
+        self.read().iter().any(|entry| Arc::ptr_eq(&entry.toolkit, toolkit))
     }
 
     /// Switches a toolkit on or off. False if there is none of that name.
@@ -299,5 +340,7 @@ fn listed(what: &str, names: &[&str], wanted: &str) -> String {
     format!("{what}: {} and {} more", near.join(", "), names.len() - near.len())
 }
 
+#[cfg(test)]
+mod folders_tests;
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,14 @@
 //! Toolkits that the command line or the configuration adds to the shipped ones: manifests, MCP servers, OpenAPI documents and
 //! A2A agents.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use fimble_toolkit::Toolkit;
 use futures_util::future::join_all;
 
-use super::{Failure, service_toolkits, toolkit_files};
+use super::{Failure, service_toolkits};
 use crate::config::{A2a, Config, OpenApi, folders};
 
 /// Where further toolkits come from.
@@ -85,22 +85,15 @@ pub(super) fn server_settings() -> fimble_mcp::Settings {
     }
 }
 
-/// The toolkits of the configured manifests, servers, documents and agents. One that cannot be used is told on standard error and
+/// The toolkits of the configured servers, documents and agents. One that cannot be used is told on standard error and
 /// left out; servers start side by side. `taken` are the names of the toolkits that are there already.
 ///
 /// # Errors
 /// A file of servers that cannot be read.
 pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dyn Toolkit>>, Failure> {
     let mut toolkits = Vec::new();
-    for folder in &config.toolkits.manifests {
-        for toolkit in of_folder(folder).await {
-            toolkits.push(toolkit);
-        }
-    }
-    let declared = toolkits.iter().map(|toolkit: &Arc<dyn Toolkit>| toolkit.declaration().name);
-    let taken: Vec<String> = taken.iter().cloned().chain(declared).collect();
     let settings = server_settings();
-    let started = servers(config, &taken)?.into_iter().map(|server| fimble_mcp::connect(server, settings.clone()));
+    let started = servers(config, taken)?.into_iter().map(|server| fimble_mcp::connect(server, settings.clone()));
     for connected in join_all(started).await {
         match connected {
             Ok(toolkit) => toolkits.push(toolkit),
@@ -109,27 +102,4 @@ pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dy
     }
     toolkits.extend(service_toolkits::load(config).await);
     Ok(toolkits)
-}
-
-/// The toolkits of a folder's files. One that cannot be used, or takes another one's name, is told and left out.
-async fn of_folder(folder: &Path) -> Vec<Arc<dyn Toolkit>> {
-    let tell = |failure: Failure| {
-        let hint = failure.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        note!("warning: {}{hint}", failure.message);
-    };
-    let files = toolkit_files::files(folder).unwrap_or_else(|failure| {
-        tell(failure);
-        Vec::new()
-    });
-    let mut toolkits: Vec<Arc<dyn Toolkit>> = Vec::new();
-    for file in files {
-        match toolkit_files::read(&file).await {
-            Ok(loaded) => {
-                loaded.warnings.iter().for_each(|warning| note!("warning: {warning}"));
-                toolkits.push(loaded.toolkit);
-            }
-            Err(failure) => tell(failure),
-        }
-    }
-    toolkits
 }

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Failure, more_toolkits, service_toolkits, shipped_toolkits};
+use super::{Failure, more_toolkits, service_toolkits, shipped_toolkits, toolkit_files};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
@@ -20,7 +20,7 @@ use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
 use crate::prompt::{self, TEMPLATE_NAMES, Templates};
-use crate::registry::Registry;
+use crate::registry::{Limits, Registry};
 use crate::session::Session;
 use crate::store::Store;
 use crate::store::redis::Redis;
@@ -50,6 +50,10 @@ pub(super) async fn upkeep(config: &Config) -> Result<Arc<dyn Upkeep>, Failure> 
 /// The registry with the shipped toolkits and those that were added.
 pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
     let registry = shipped(config)?;
+    registry.set_folders(config.toolkits.manifests.clone(), Arc::new(toolkit_files::Reader), Limits::default());
+    for problem in registry.look().await.problems {
+        note!("warning: {problem}");
+    }
     for toolkit in more_toolkits::load(config, &taken_names(&registry)).await? {
         registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }

@@ -216,6 +216,16 @@ impl Screen {
                     self.line(Color::Yellow.dimmed(), &format!("~ `{name}` is not kept: {reason}"));
                 }
             }
+            Custom::ToolkitsChanged { added, changed, removed, problems } => {
+                for (names, what) in [(added, "is there now"), (changed, "has changed"), (removed, "is gone")] {
+                    for name in names {
+                        self.line(dim, &format!("~ {name} {what}"));
+                    }
+                }
+                for problem in problems {
+                    self.line(Color::Yellow.normal(), &format!("warning: {problem}"));
+                }
+            }
             // Whoever is there sees it when it is their turn to answer.
             Custom::Question { .. } if self.attended => {}
             Custom::Question { text, choices, .. } => {

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use fimble_manifest::Manifest;
 use fimble_toolkit::{Toolkit, is_python_name};
 use serde::de::DeserializeOwned;
@@ -14,6 +15,7 @@ use toml::{Table, Value};
 use super::service_toolkits::Loaded;
 use super::{Failure, more_toolkits, service_toolkits};
 use crate::config::{A2a, OpenApi};
+use crate::registry::{Read, ReadToolkit};
 
 /// What a `*.toml` describes.
 enum Written {
@@ -21,6 +23,30 @@ enum Written {
     Mcp(Value),
     OpenApi(OpenApi),
     A2a(A2a),
+}
+
+/// Reads the files of `toolkits.manifests`.
+pub(super) struct Reader;
+
+#[async_trait]
+impl ReadToolkit for Reader {
+    async fn read(&self, file: &Path) -> Result<Read, String> {
+        let failed = |failure: Failure| match failure.hint {
+            Some(hint) => format!("{}\nhint: {hint}", failure.message),
+            None => failure.message,
+        };
+        let also = match written(file).map_err(failed)? {
+            Written::OpenApi(document) => place(file, &document.document).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        let Loaded { toolkit, warnings } = read(file).await.map_err(failed)?;
+        Ok(Read { toolkit, warnings, also })
+    }
+}
+
+/// Where the document of a file is, if that is a file too.
+fn place(file: &Path, document: &str) -> Option<PathBuf> {
+    (!document.contains("://")).then(|| file.parent().unwrap_or(Path::new("")).join(document))
 }
 
 /// The path that a command's argument means, if it means one and not a toolkit's name.
@@ -57,7 +83,7 @@ pub(super) async fn load(path: &Path) -> Result<Vec<Loaded>, Failure> {
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable =
         |error: std::io::Error| Failure::usage(format!("{}: the folder cannot be read: {error}", folder.display()));
     let mut files = Vec::new();
@@ -98,8 +124,8 @@ pub(super) async fn read(path: &Path) -> Result<Loaded, Failure> {
             Ok(Loaded { toolkit, warnings })
         }
         Written::OpenApi(mut document) => {
-            if !document.document.contains("://") {
-                document.document = folder.join(&document.document).display().to_string();
+            if let Some(place) = place(path, &document.document) {
+                document.document = place.display().to_string();
             }
             document.name.get_or_insert(stem);
             service_toolkits::document(&document).await
