@@ -52,7 +52,7 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 25] = [
+const USER_ONLY: [&str; 30] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -66,6 +66,11 @@ const USER_ONLY: [&str; 25] = [
     "interpreter.uid",
     "interpreter.scratch_folder",
     "gate.policy",
+    "toolkits.disabled",
+    "toolkits.declared",
+    "toolkits.dynamic",
+    "toolkits.view",
+    "toolkits.tenants",
     "toolkits.roots",
     "toolkits.manifests",
     "toolkits.mcp",

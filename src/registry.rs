@@ -6,7 +6,9 @@ mod bind;
 mod folders;
 mod nearest;
 mod python_type;
+mod view;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -14,6 +16,7 @@ use fimble_toolkit::{Declaration, ErrorKind, Operation, ToolError, Toolkit, is_p
 
 pub use bind::{bind, bind_call};
 pub use folders::{Changes, Limits, Read, ReadToolkit};
+pub use view::{Scope, View};
 
 use folders::Folders;
 use nearest::{nearest, ranked};
@@ -24,6 +27,17 @@ use python_type::quoted;
 pub struct Registry {
     entries: RwLock<Vec<Entry>>,
     folders: OnceLock<Folders>,
+    /// Kinds of toolkits that are switched off.
+    off: RwLock<BTreeSet<Origin>>,
+}
+
+/// How a toolkit came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// It is compiled in: its operations are declared in its source.
+    Declared,
+    /// Its operations are learnt at run time, from a file, a server, a document or an agent.
+    Dynamic,
 }
 
 /// One toolkit, with the declaration that it had at a revision.
@@ -31,7 +45,16 @@ struct Entry {
     toolkit: Arc<dyn Toolkit>,
     revision: u64,
     declaration: Declaration,
+    origin: Origin,
     enabled: bool,
+    /// Operations that are switched off here, whatever the toolkit says.
+    off: BTreeSet<String>,
+}
+
+impl Entry {
+    fn is_enabled(&self, operation: &Operation) -> bool {
+        operation.enabled && !self.off.contains(&operation.name)
+    }
 }
 
 /// Why a toolkit cannot be registered, or is not there.
@@ -79,11 +102,19 @@ impl Registry {
         Self::default()
     }
 
-    /// Adds a toolkit, switched on.
+    /// Adds a toolkit that is compiled in, switched on.
     ///
     /// # Errors
     /// A taken name, a name that Python does not take, or a name declared twice; nothing is added then.
     pub fn register(&self, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
+        self.register_from(Origin::Declared, toolkit)
+    }
+
+    /// Adds a toolkit of either kind, switched on.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_from(&self, origin: Origin, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
         // The declaration is the toolkit's own code: not under the lock. Its revision is asked for first: a change in
         // between is seen the next time.
         let revision = toolkit.revision();
@@ -93,7 +124,7 @@ impl Registry {
         if entries.iter().any(|entry| entry.declaration.name == declaration.name) {
             return Err(RegistryError::NameTaken(declaration.name));
         }
-        entries.push(Entry { toolkit, revision, declaration, enabled: true });
+        entries.push(Entry { toolkit, revision, declaration, origin, enabled: true, off: BTreeSet::new() });
         Ok(())
     }
 
@@ -198,19 +229,54 @@ impl Registry {
         entry.map(|entry| entry.enabled = enabled).is_some()
     }
 
-    /// What a program can use: the declarations of the toolkits that are on, in registration order, each without the
-    /// operations that are off.
+    /// Switches one operation on or off; it stays so when the toolkit changes. One that the toolkit itself has off stays off.
+    /// False if there is no such toolkit.
+    pub fn set_operation_enabled(&self, toolkit: &str, operation: &str, enabled: bool) -> bool {
+        let mut entries = self.write();
+        let Some(entry) = entries.iter_mut().find(|entry| entry.declaration.name == toolkit) else { return false };
+        if enabled {
+            entry.off.remove(operation)
+        } else {
+            entry.off.insert(operation.to_owned())
+        };
+        true
+    }
+
+    /// Switches all toolkits of a kind on or off, those too that come later.
+    pub fn set_origin_enabled(&self, origin: Origin, enabled: bool) {
+        let mut off = self.off.write().unwrap_or_else(PoisonError::into_inner);
+        if enabled {
+            off.remove(&origin)
+        } else {
+            off.insert(origin)
+        };
+    }
+
+    /// What a program can use whose owner sees everything, see [`declarations_in`](Self::declarations_in).
     pub fn declarations(&self) -> Vec<Declaration> {
+        self.declarations_in(&Scope::default())
+    }
+
+    /// What a program can use: the declarations of the toolkits that are on and in `scope`, in registration order, each without
+    /// the operations that are off or outside.
+    pub fn declarations_in(&self, scope: &Scope) -> Vec<Declaration> {
         self.catch_up();
         let entries = self.read();
-        let enabled = entries.iter().filter(|entry| entry.enabled);
-        enabled
-            .map(|entry| {
-                let declaration = &entry.declaration;
-                let operations = declaration.operations.iter().filter(|operation| operation.enabled).cloned().collect();
-                Declaration { name: declaration.name.clone(), description: declaration.description.clone(), operations }
-            })
-            .collect()
+        entries.iter().filter_map(|entry| self.shown(entry, scope)).collect()
+    }
+
+    /// The one place that says what is seen of a toolkit; prompts, checker and gate all come here.
+    fn shown(&self, entry: &Entry, scope: &Scope) -> Option<Declaration> {
+        if !self.is_on(entry) {
+            return None;
+        }
+        let Declaration { name, description, operations } = &entry.declaration;
+        let operations = operations.iter().filter(|operation| entry.is_enabled(operation)).cloned().collect();
+        scope.narrow(Declaration { name: name.clone(), description: description.clone(), operations })
+    }
+
+    fn is_on(&self, entry: &Entry) -> bool {
+        entry.enabled && !self.off.read().unwrap_or_else(PoisonError::into_inner).contains(&entry.origin)
     }
 
     /// The names of all toolkits in registration order, and whether each is on.
@@ -218,27 +284,43 @@ impl Registry {
         self.read().iter().map(|entry| (entry.declaration.name.clone(), entry.enabled)).collect()
     }
 
+    /// The toolkit and the operation that a call means, for an owner who sees everything, see [`find_in`](Self::find_in).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+        self.find_in(&Scope::default(), toolkit, operation)
+    }
+
     /// The toolkit and the operation that a call means.
     ///
     /// # Errors
-    /// `UnknownOperation` with the nearest names, or `Denied` if either is switched off.
-    pub fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+    /// `UnknownOperation` with the nearest names, also for what is there and outside of `scope`; or `Denied` for what is switched
+    /// off.
+    pub fn find_in(
+        &self,
+        scope: &Scope,
+        toolkit: &str,
+        operation: &str,
+    ) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
         self.catch_up();
         let entries = self.read();
-        let Some(entry) = entries.iter().find(|entry| entry.declaration.name == toolkit) else {
-            return Err(unknown_toolkit(&entries, toolkit, operation));
-        };
-        if !entry.enabled {
-            let message = format!("{toolkit} is switched off");
-            return Err(ToolError::new(ErrorKind::Denied, message).with_hint("do it another way, or tell the user"));
+        let found = entries.iter().find(|entry| entry.declaration.name == toolkit);
+        if let Some(entry) = found
+            && let Some(declared) = entry.declaration.operations.iter().find(|declared| declared.name == operation)
+            && scope.shows(toolkit, operation)
+        {
+            return match (self.is_on(entry), entry.is_enabled(declared)) {
+                (true, true) => Ok((Arc::clone(&entry.toolkit), declared.clone())),
+                (false, _) => Err(switched_off(toolkit.to_owned())),
+                (true, false) => Err(switched_off(format!("{toolkit}.{operation}()"))),
+            };
         }
-        match entry.declaration.operations.iter().find(|declared| declared.name == operation) {
-            Some(found) if found.enabled => Ok((Arc::clone(&entry.toolkit), found.clone())),
-            Some(_) => {
-                let message = format!("{toolkit}.{operation}() is switched off");
-                Err(ToolError::new(ErrorKind::Denied, message).with_hint("do it another way, or tell the user"))
-            }
-            None => Err(unknown_here(&entries, entry, operation)),
+        // From here on, what is outside of the scope is not there.
+        let shown: Vec<Declaration> = entries.iter().filter_map(|entry| self.shown(entry, scope)).collect();
+        match shown.iter().find(|declaration| declaration.name == toolkit) {
+            Some(declaration) => Err(unknown_here(&shown, declaration, operation)),
+            None => Err(unknown_toolkit(&shown, toolkit, operation)),
         }
     }
 
@@ -281,12 +363,16 @@ fn check_name(name: &str, what: impl FnOnce() -> String) -> Result<(), RegistryE
     Err(RegistryError::NotAName { what: what(), name: name.to_owned() })
 }
 
-fn unknown_toolkit(entries: &[Entry], toolkit: &str, operation: &str) -> ToolError {
-    let names: Vec<&str> =
-        entries.iter().filter(|entry| entry.enabled).map(|entry| entry.declaration.name.as_str()).collect();
+fn switched_off(what: String) -> ToolError {
+    ToolError::new(ErrorKind::Denied, format!("{what} is switched off"))
+        .with_hint("do it another way, or tell the user")
+}
+
+fn unknown_toolkit(shown: &[Declaration], toolkit: &str, operation: &str) -> ToolError {
+    let names: Vec<&str> = shown.iter().map(|declaration| declaration.name.as_str()).collect();
     let message = format!("there is no toolkit {}; {}", quoted(toolkit), listed("toolkits", &names, toolkit));
     let error = ToolError::new(ErrorKind::UnknownOperation, message);
-    match (nearest(toolkit, &names), owner(entries, operation)) {
+    match (nearest(toolkit, &names), owner(shown, operation)) {
         (Some(name), _) => error.with_hint(format!("did you mean \"{name}\"?")),
         (None, Some(owner)) => error.with_hint(format!("{owner} has {operation}()")),
         (None, None) => error,
@@ -307,25 +393,18 @@ pub fn unknown_operation(declaration: &Declaration, operation: &str) -> ToolErro
     }
 }
 
-fn unknown_here(entries: &[Entry], entry: &Entry, operation: &str) -> ToolError {
-    let error = unknown_operation(&entry.declaration, operation);
-    match owner(entries, operation) {
+fn unknown_here(shown: &[Declaration], declaration: &Declaration, operation: &str) -> ToolError {
+    let error = unknown_operation(declaration, operation);
+    match owner(shown, operation) {
         Some(owner) => error.with_hint(format!("{owner} has {operation}()")),
         None => error,
     }
 }
 
-/// The first toolkit that is on and has the operation.
-fn owner<'a>(entries: &'a [Entry], operation: &str) -> Option<&'a str> {
-    entries
-        .iter()
-        .filter(|entry| entry.enabled)
-        .find(|entry| enabled_operations(entry).any(|name| name == operation))
-        .map(|entry| entry.declaration.name.as_str())
-}
-
-fn enabled_operations(entry: &Entry) -> impl Iterator<Item = &str> {
-    entry.declaration.operations.iter().filter(|operation| operation.enabled).map(|operation| operation.name.as_str())
+/// The first toolkit that has the operation.
+fn owner<'a>(shown: &'a [Declaration], operation: &str) -> Option<&'a str> {
+    let has = |declaration: &&Declaration| declaration.operations.iter().any(|known| known.name == operation);
+    shown.iter().find(has).map(|declaration| declaration.name.as_str())
 }
 
 /// All names, or the nearest and how many more there are.

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use fimble_toolkit::Declaration;
+
 use super::{Agent, AgentError, Config, EncodingChoice, Progress, PromptParts};
 use crate::crash;
 use crate::event::{Custom, EventKind};
@@ -32,9 +34,12 @@ impl Agent {
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let scaffold = self.parts.scaffold(&variables, progress);
         let encoding = self.encoding(progress.attempts.len());
+        let declarations = self.parts.gate.declarations_of(session);
         let context_tokens = self.model.abilities().context_tokens;
         let request = |segments: &[Segment], progress: &Progress, scaffold: &Scaffold| {
-            self.parts.request(segments, progress, scaffold, encoding, context_tokens).map_err(AgentError::Template)
+            self.parts
+                .request(&declarations, segments, progress, scaffold, encoding, context_tokens)
+                .map_err(AgentError::Template)
         };
         let (goal, nothing) = (Segment::new(SegmentKind::User, 0, HEAD), Progress::of_message(HEAD, &self.config));
         self.model.prepare(&request(&[goal], &nothing, &self.parts.scaffold(&[], &nothing))?).await;
@@ -44,7 +49,7 @@ impl Agent {
         crash::point("model answered");
         progress.spend(&completion);
         let known = Known {
-            declarations: &self.parts.gate.declarations(),
+            declarations: &declarations,
             carried: &variables,
             finish_length: completion.finish == Finish::Length,
             config: &self.parts.program,
@@ -102,7 +107,15 @@ impl PromptParts {
         session.push(SegmentKind::User, message);
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let progress = Progress::of_message(message, &Config::default());
-        self.request(session.segments(), &progress, &self.scaffold(&variables, &progress), encoding, None)
+        let declarations = self.gate.declarations_of(session);
+        self.request(
+            &declarations,
+            session.segments(),
+            &progress,
+            &self.scaffold(&variables, &progress),
+            encoding,
+            None,
+        )
     }
 
     fn scaffold(&self, variables: &[Variable], progress: &Progress) -> Scaffold {
@@ -118,6 +131,7 @@ impl PromptParts {
 
     fn request(
         &self,
+        declarations: &[Declaration],
         segments: &[Segment],
         progress: &Progress,
         scaffold: &Scaffold,
@@ -130,7 +144,7 @@ impl PromptParts {
         }
         assemble(&PromptInput {
             encoding,
-            declarations: &self.gate.declarations(),
+            declarations,
             segments: &segments,
             prefix: &self.gate.secrets().mask(&scaffold.prefix),
             suffix: &scaffold.suffix,

@@ -110,9 +110,9 @@ async fn check_servers(config: &Config) -> Result<Vec<(String, Result<String, Fa
 }
 
 async fn check_toolkits(config: &Config) -> Result<String, Failure> {
-    let names: Vec<String> = open::gate(config)
-        .await?
-        .declarations()
+    let gate = open::gate(config).await?;
+    let names: Vec<String> = gate
+        .declarations_in(&gate.scope(open::TENANT))
         .into_iter()
         .map(|declaration| format!("{} ({})", declaration.name, declaration.operations.len()))
         .collect();

@@ -26,12 +26,16 @@ pub(super) struct MoreToolkits {
     /// Add the A2A agent at this address.
     #[arg(long = "a2a", value_name = "URL", global = true)]
     agents: Vec<String>,
+    /// Let programs see only these toolkits or operations: `git_toolkit`, `files_toolkit.read*`.
+    #[arg(long = "only", value_name = "PATTERN", global = true)]
+    only: Vec<String>,
 }
 
 impl MoreToolkits {
     /// Adds them to what the configuration names.
     pub(super) fn add_to(&self, config: &mut Config) {
         config.toolkits.manifests.extend(self.folders.iter().cloned());
+        config.toolkits.session.only.extend(self.only.iter().cloned());
         config.toolkits.mcp.extend(self.servers.iter().cloned());
         let document = |document: &String| OpenApi { document: document.clone(), ..OpenApi::default() };
         config.toolkits.openapi.extend(self.documents.iter().map(document));

@@ -169,8 +169,10 @@ fn openapi(names: &Names, document: &str) -> Result<Document, Failure> {
     let mut source = document.to_owned();
     let mut copied = None;
     if !document.contains("://") {
-        let bytes =
-            std::fs::read(document).map_err(|error| Failure::usage(format!("cannot read `{document}`: {error}")))?;
+        let bytes = std::fs::read(document).map_err(|error| {
+            Failure::usage(format!("cannot read `{document}`: {error}"))
+                .with_hint("name an OpenAPI document: a file of JSON or YAML, or its address")
+        })?;
         let extension = Path::new(document).extension().and_then(|extension| extension.to_str()).unwrap_or("json");
         source = format!("openapi.{extension}");
         copied = Some((source.clone(), bytes));

@@ -20,7 +20,7 @@ use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
 use crate::prompt::{self, TEMPLATE_NAMES, Templates};
-use crate::registry::{Limits, Registry};
+use crate::registry::{Limits, Origin, Registry, Scope};
 use crate::session::Session;
 use crate::store::Store;
 use crate::store::redis::Redis;
@@ -55,13 +55,17 @@ pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> 
         note!("warning: {problem}");
     }
     for toolkit in more_toolkits::load(config, &taken_names(&registry)).await? {
-        registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+        let registered = registry.register_from(Origin::Dynamic, toolkit);
+        registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }
-    for name in &config.toolkits.disabled {
-        if !registry.set_enabled(name, false) {
-            return Err(Failure::usage(format!("`toolkits.disabled` names `{name}`, which is no toolkit"))
-                .with_hint("`fimble toolkits list` shows the names"));
-        }
+    registry.set_origin_enabled(Origin::Declared, config.toolkits.declared);
+    registry.set_origin_enabled(Origin::Dynamic, config.toolkits.dynamic);
+    let names = registry.names();
+    for name in config.toolkits.disabled.iter().filter(|name| names.iter().all(|(there, _)| there != *name)) {
+        // It may come later, as a file.
+        note!(
+            "warning: `toolkits.disabled` names `{name}`, which is no toolkit now\nhint: `fimble toolkits list` shows the names"
+        );
     }
     Ok(Arc::new(registry))
 }
@@ -111,7 +115,7 @@ pub(super) fn gate_before(config: &Config, registry: Arc<Registry>) -> Result<Ar
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     let secrets = Secrets::new(own.chain(store).chain(toolkits).chain(environment).chain(servers));
-    Ok(Arc::new(Gate::new(registry, config.gate.clone(), secrets)))
+    Ok(Arc::new(Gate::new(registry, config.gate.clone(), secrets).with_views(config.toolkits.views())))
 }
 
 /// The session to go on with: the named one, the last one, or a new one.
@@ -125,7 +129,12 @@ pub(super) async fn session(config: &Config, store: Arc<dyn Store>, resume: Opti
         },
         Some(id) => Session::open(store, id, TENANT, &user).await?,
     };
-    Ok(session.with_config(config.session))
+    Ok(session.with_config(config.session).with_view(config.toolkits.session.clone()))
+}
+
+/// What of the toolkits a session sees that is not open yet.
+pub(super) fn scope_of_new(config: &Config, gate: &Gate) -> Scope {
+    gate.scope_with(TENANT, config.toolkits.session.clone())
 }
 
 /// Says, as an event of the session, which layers of the jail are active.

@@ -61,8 +61,12 @@ impl Run {
         };
         let name = self.file.display().to_string();
         let carried: Vec<_> = going_on.iter().flat_map(|session| session.variables().values().cloned()).collect();
+        let scope = match &going_on {
+            Some(session) => gate.scope_of(session),
+            None => open::scope_of_new(&config, &gate),
+        };
         let known = Known {
-            declarations: &gate.declarations(),
+            declarations: &gate.declarations_in(&scope),
             carried: &carried,
             finish_length: false,
             config: &config.program,

@@ -88,7 +88,8 @@ impl Toolkits {
             Toolkits::Stats { name, days, json } => statistics(&config, name.as_deref(), days, json).await,
             Toolkits::Login { server, scopes, forget } => login(&config, &server, scopes, forget).await,
             Toolkits::List => {
-                for declaration in open::gate(&config).await?.declarations() {
+                let gate = open::gate(&config).await?;
+                for declaration in gate.declarations_in(&gate.scope(open::TENANT)) {
                     let summary = declaration.description.lines().next().unwrap_or_default().to_owned();
                     out!("{:<18} {:>3} operations  {summary}", declaration.name, declaration.operations.len());
                 }
@@ -139,9 +140,10 @@ impl Meant {
     async fn by(config: &Config, name: Option<&str>) -> Result<Self, Failure> {
         let Some(path) = name.and_then(toolkit_files::as_path) else {
             let gate = open::gate(config).await?;
-            let mut declarations = gate.registry().declarations();
+            let scope = gate.scope(open::TENANT);
+            let mut declarations = gate.registry().declarations_in(&scope);
             if let Some(name) = name {
-                declarations = gate.declarations();
+                declarations = gate.declarations_in(&scope);
                 let names: Vec<_> = declarations.iter().map(|declaration| declaration.name.clone()).collect();
                 declarations.retain(|declaration| declaration.name == name);
                 if declarations.is_empty() {
@@ -192,11 +194,12 @@ async fn call(config: &Config, meant: &str, operation: &str, arguments: &[String
     };
     // Listed, but not in the registry: a toolkit that each round makes for itself.
     let is_registered = gate.registry().declarations().iter().any(|declaration| declaration.name == name);
-    if !is_registered && gate.declarations().iter().any(|declaration| declaration.name == name) {
+    let scope = gate.scope(open::TENANT);
+    if !is_registered && gate.declarations_in(&scope).iter().any(|declaration| declaration.name == name) {
         return Err(Failure::usage(format!("`{name}` belongs to a running program"))
             .with_hint(format!("write `await {name}.{operation}(…)` in a program and use `fimble run`")));
     }
-    let (_, found) = gate.registry().find(&name, operation).map_err(failed)?;
+    let (_, found) = gate.registry().find_in(&scope, &name, operation).map_err(failed)?;
     let context = SessionContext { user: open::user(), tenant: open::TENANT.to_owned(), ..SessionContext::default() };
     let keyword = keyword(&found, arguments)?;
     let mut screen = Screen::of_script(Format::Text);

@@ -26,7 +26,8 @@ impl Gate {
         context: SessionContext,
         attendant: &dyn Attendant,
     ) -> Result<Value, ToolError> {
-        let (found, declared) = self.registry.find(toolkit, operation)?;
+        let scope = self.scope(&context.tenant);
+        let (found, declared) = self.registry.find_in(&scope, toolkit, operation)?;
         let arguments = bind_call(&format!("{toolkit}.{operation}"), &declared, Vec::new(), keyword)?;
         let record = CallRecord {
             key: uuid::Uuid::now_v7().simple().to_string(),

@@ -138,7 +138,7 @@ pub async fn resume(
     let Some(round) = session.reopen_round() else { return Ok(None) };
     let carried: Vec<_> = session.variables().values().cloned().collect();
     let known = Known {
-        declarations: &stage.gate.declarations(),
+        declarations: &stage.gate.declarations_of(session),
         carried: &carried,
         finish_length: false,
         config: &Default::default(),

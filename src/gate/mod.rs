@@ -16,6 +16,7 @@ mod round;
 mod secrets;
 mod system;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ pub use round::RoundGate;
 pub use secrets::Secrets;
 pub use system::NAME as SYSTEM_TOOLKIT;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, Scope, View};
+use crate::session::Session;
 
 #[cfg(doc)]
 use crate::interpreter::HostCall;
@@ -137,12 +139,44 @@ pub struct Gate {
     config: Config,
     secrets: Secrets,
     live: Arc<Live>,
+    views: Views,
+}
+
+/// What of the toolkits programs see, by whose they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Views {
+    /// What everybody sees.
+    pub all: View,
+    /// What besides is left to a tenant, by name.
+    pub tenants: BTreeMap<String, View>,
 }
 
 impl Gate {
     /// A gate before `registry`.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
-        Self { registry, config, secrets, live: Arc::default() }
+        Self { registry, config, secrets, live: Arc::default(), views: Views::default() }
+    }
+
+    /// The same gate, where not everybody sees everything.
+    #[must_use]
+    pub fn with_views(self, views: Views) -> Self {
+        Self { views, ..self }
+    }
+
+    /// What of the toolkits a tenant sees.
+    pub fn scope(&self, tenant: &str) -> Scope {
+        self.scope_with(tenant, View::default())
+    }
+
+    /// What of the toolkits a session's programs see: what everybody, its tenant and itself do.
+    pub fn scope_of(&self, session: &Session) -> Scope {
+        self.scope_with(&session.record().tenant, session.view().clone())
+    }
+
+    /// What of the toolkits a session of that tenant sees which has a view of its own.
+    pub fn scope_with(&self, tenant: &str, own: View) -> Scope {
+        let tenant = self.views.tenants.get(tenant).cloned();
+        Scope::of([self.views.all.clone(), tenant.unwrap_or_default(), own])
     }
 
     /// The rounds that run now.
@@ -150,11 +184,16 @@ impl Gate {
         &self.live
     }
 
-    /// All toolkits a program may call: the system toolkit first, then the registry's.
-    pub fn declarations(&self) -> Vec<Declaration> {
+    /// All toolkits that programs within `scope` may call: the system toolkit first, then the registry's.
+    pub fn declarations_in(&self, scope: &Scope) -> Vec<Declaration> {
         let mut declarations = vec![system::declaration()];
-        declarations.extend(self.registry.declarations());
+        declarations.extend(self.registry.declarations_in(scope));
         declarations
+    }
+
+    /// All toolkits that programs of a session may call.
+    pub fn declarations_of(&self, session: &Session) -> Vec<Declaration> {
+        self.declarations_in(&self.scope_of(session))
     }
 
     /// The registry behind the gate.

@@ -102,6 +102,8 @@ impl Performance<'_, '_> {
         let entered = gate.live().enter(&context.session, round.number, &goal, wall_s, killed.clone());
         let repeat = Repeat { seed: round.seed.clone(), readings: replay.readings() };
         let effects = Arc::default();
+        let scope = gate.scope_of(session);
+        let declarations = gate.declarations_in(&scope);
         let teller = Teller::new(session.emitter(), told);
         let patience = Arc::new(Patience::new(
             Arc::clone(attendant),
@@ -113,7 +115,7 @@ impl Performance<'_, '_> {
             effects: Arc::clone(&effects),
             teller: teller.clone(),
             patience: Some(Arc::clone(&patience)),
-            declarations: gate.declarations(),
+            declarations: declarations.clone(),
             variables: session.variables().clone(),
             secrets: gate.secrets.clone(),
             longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
@@ -131,13 +133,14 @@ impl Performance<'_, '_> {
             system,
             effects,
             replay,
+            scope,
             acting: watch::Sender::new(0),
         });
         let run = Run {
             source: round.hole.clone(),
             file_name: self.order.file_name.clone(),
             variables: session.carried(&self.program.names).await?,
-            proxies: gate.declarations().into_iter().map(|declaration| declaration.name).collect(),
+            proxies: declarations.into_iter().map(|declaration| declaration.name).collect(),
             limits: self.order.limits.clone(),
             repeat: Some(repeat).filter(|repeat| !repeat.seed.is_empty()),
         };

@@ -22,7 +22,7 @@ use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
 use crate::record::{CallRecord, CallStatus};
-use crate::registry::{bind_call, unknown_operation};
+use crate::registry::{Scope, bind_call, unknown_operation};
 use crate::session::{Journal, call_key};
 use crate::store::StoreError;
 
@@ -37,6 +37,8 @@ pub struct RoundGate {
     pub(super) system: Arc<System>,
     pub(super) effects: Arc<Effects>,
     pub(super) replay: Replay,
+    /// What of the toolkits its program sees.
+    pub(super) scope: Scope,
     /// How many toolkits act now.
     pub(super) acting: watch::Sender<usize>,
 }
@@ -263,7 +265,7 @@ impl RoundGate {
 
     fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
         if toolkit != system::NAME {
-            return self.gate.registry.find(toolkit, operation);
+            return self.gate.registry.find_in(&self.scope, toolkit, operation);
         }
         let declaration = self.system.declaration();
         match declaration.operation(operation) {

@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use super::{Registry, RegistryError};
+use super::{Origin, Registry, RegistryError};
 
 /// How much of a folder is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl File {
         let name = toolkit.declaration().name;
         let put = match &self.there {
             Some((last, _)) if *last == name => registry.replace(Arc::clone(&toolkit)),
-            _ => registry.register(Arc::clone(&toolkit)),
+            _ => registry.register_from(Origin::Dynamic, Arc::clone(&toolkit)),
         };
         match put {
             Ok(()) => {
@@ -230,7 +230,7 @@ impl File {
     fn return_to(&mut self, registry: &Registry) {
         if let Some((last, toolkit)) = &self.there
             && !registry.holds(toolkit)
-            && registry.register(Arc::clone(toolkit)).is_err()
+            && registry.register_from(Origin::Dynamic, Arc::clone(toolkit)).is_err()
         {
             // Another file took it in the meantime.
             tracing::warn!("`{last}` is not there any more: its name is another toolkit's");
