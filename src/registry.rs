@@ -337,8 +337,14 @@ impl Registry {
 /// Most names that an error lists.
 const LISTED_NAMES: usize = 12;
 
+/// What each round makes for itself.
+const KEPT_NAMES: [&str; 2] = ["system_toolkit", "card_toolkit"];
+
 fn check(declaration: &Declaration) -> Result<(), RegistryError> {
     let toolkit = &declaration.name;
+    if KEPT_NAMES.contains(&toolkit.as_str()) {
+        return Err(RegistryError::NameTaken(toolkit.clone()));
+    }
     check_name(toolkit, || "a toolkit".into())?;
     for (index, operation) in declaration.operations.iter().enumerate() {
         check_name(&operation.name, || format!("operation {} of {toolkit}", index + 1))?;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "terminal/cards.rs"]
+mod cards;
 #[path = "terminal/hot_plug.rs"]
 mod hot_plug;
 

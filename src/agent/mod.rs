@@ -137,7 +137,7 @@ impl Agent {
         let message = message.into();
         let secrets = self.parts.gate.secrets();
         if session.record().turn.is_some()
-            && waiting(session, secrets).await?.is_some_and(|waiting| waiting.on == "question")
+            && waiting(session, secrets).await?.is_some_and(|waiting| waiting.on == "question" || waiting.on == "card")
             && answer(session, &message.text, secrets).await.is_ok()
             && let Some(verdict) = self.resume(session, Arc::clone(&attendant), cancel).await?
         {

@@ -115,7 +115,8 @@ pub(super) fn gate_before(config: &Config, registry: Arc<Registry>) -> Result<Ar
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     let secrets = Secrets::new(own.chain(store).chain(toolkits).chain(environment).chain(servers));
-    Ok(Arc::new(Gate::new(registry, config.gate.clone(), secrets).with_views(config.toolkits.views())))
+    let gate = Gate::new(registry, config.gate.clone(), secrets).with_views(config.toolkits.views());
+    Ok(Arc::new(if config.toolkits.card.is_some() { gate.with_cards() } else { gate }))
 }
 
 /// The session to go on with: the named one, the last one, or a new one.

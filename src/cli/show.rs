@@ -227,6 +227,12 @@ impl Screen {
                 }
             }
             // Whoever is there sees it when it is their turn to answer.
+            Custom::Card { asks: true, .. } if self.attended => {}
+            Custom::Card { text, asks: true, .. } => self.line(Color::Green.bold(), &format!("? {text}")),
+            Custom::Card { text, .. } if self.script => self.line(Style::new(), text),
+            Custom::Card { text, .. } => self.say(text),
+            Custom::CardAnswered { .. } => {}
+            // The same.
             Custom::Question { .. } if self.attended => {}
             Custom::Question { text, choices, .. } => {
                 self.line(Color::Green.bold(), &format!("? {}", person::question_text(text, choices)));

@@ -52,6 +52,8 @@ pub struct Toolkits {
     pub nginx: Option<On>,
     /// `systemd_toolkit`; there if its table is.
     pub systemd: Option<On>,
+    /// `card_toolkit`; there if its table is.
+    pub card: Option<On>,
 }
 
 /// An empty table, which switches something on.
@@ -80,6 +82,7 @@ impl Default for Toolkits {
             shell: None,
             nginx: None,
             systemd: None,
+            card: None,
         }
     }
 }

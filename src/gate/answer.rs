@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::patience::{NO, YES};
-use super::{Approval, Secrets};
+use super::{Approval, Secrets, cards};
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
 use crate::store::StoreError;
@@ -15,6 +15,8 @@ use crate::store::StoreError;
 pub(super) const APPROVAL: &str = "approval";
 /// `ask_user` waits for its answer.
 pub(super) const QUESTION: &str = "question";
+/// A card waits for what a person does with it.
+pub(super) const CARD: &str = "card";
 /// Nobody knows whether a call was made.
 pub(super) const DOUBT: &str = "doubt";
 /// The program sleeps.
@@ -25,7 +27,7 @@ pub(super) const SLEEP: &str = "sleep";
 pub struct Waiting {
     /// The round's number.
     pub round: u64,
-    /// `approval`, `question`, `doubt` or `sleep`.
+    /// `approval`, `question`, `card`, `doubt` or `sleep`.
     pub on: String,
     /// The question, or until when it sleeps.
     pub text: String,
@@ -52,6 +54,16 @@ pub enum AnswerError {
         /// What makes sense.
         choices: Vec<String>,
     },
+    /// It does not fit the card that was shown.
+    #[error("`{answer}` does not fit: {problem}")]
+    DoesNotFit {
+        /// What was said.
+        answer: String,
+        /// How to answer.
+        problem: String,
+        /// The card.
+        card: String,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -66,6 +78,7 @@ impl AnswerError {
                 Some("it goes on by itself when the time has come; `fimble sessions resume` waits for it".to_owned())
             }
             AnswerError::NotAnAnswer { choices, .. } => Some(format!("answer {}", choices.join(" or "))),
+            AnswerError::DoesNotFit { card, .. } => Some(card.clone()),
             AnswerError::Store(error) => error.hint().map(str::to_owned),
         }
     }
@@ -94,6 +107,12 @@ pub async fn waiting(session: &Session, secrets: &Secrets) -> Result<Option<Wait
             let given = argument("choices").and_then(Value::as_array).into_iter().flatten();
             choices = given.filter_map(Value::as_str).map(str::to_owned).collect();
             argument("question").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        CARD => {
+            let card = cards::card_of(&call.operation, &call.arguments, secrets);
+            let card = card.map_err(|error| StoreError::Corrupt { what: "card", message: error.to_string() })?;
+            choices = card.choices();
+            card.text()
         }
         DOUBT => {
             choices = DOUBTS.map(str::to_owned).into();
@@ -135,6 +154,13 @@ pub async fn answer(session: &Session, said: &str, secrets: &Secrets) -> Result<
             let picked = number.and_then(|index| waiting.choices.get(index)).cloned();
             let text = secrets.mask(&picked.unwrap_or_else(|| said.to_owned()));
             call.status = CallStatus::Done { result: Value::from(text) };
+        }
+        CARD => {
+            let card = cards::card_of(&call.operation, &call.arguments, secrets);
+            let card = card.map_err(|error| StoreError::Corrupt { what: "card", message: error.to_string() })?;
+            let does_not_fit =
+                |problem| AnswerError::DoesNotFit { answer: secrets.mask(said), problem, card: waiting.text.clone() };
+            call.status = CallStatus::Done { result: cards::reply(&card, said, secrets).map_err(does_not_fit)? };
         }
         DOUBT => match Doubt::of(said).ok_or_else(no_answer)? {
             Doubt::Again => call.status = CallStatus::Approved,

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::performance::Performance;
 use super::replay::Replay;
-use super::{Attendant, Gate};
+use super::{Attendant, Gate, ShownCard};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{self, Interpreter, Limits};
@@ -52,6 +52,8 @@ pub struct Executed {
     pub replies: Vec<String>,
     /// Questions that were answered, with the answers.
     pub answers: Vec<(String, String)>,
+    /// The cards that were shown, those that ask once they are answered.
+    pub cards: Vec<ShownCard>,
     /// True if it called `finish`.
     pub finished: bool,
     /// What a suspended round waits for, in words.

@@ -5,6 +5,7 @@
 
 mod answer;
 mod call;
+mod cards;
 mod effects;
 mod execute;
 mod live;
@@ -25,7 +26,8 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{AnswerError, Waiting, answer, waiting};
-pub use effects::Effects;
+pub use cards::NAME as CARD_TOOLKIT;
+pub use effects::{Effects, ShownCard};
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use live::{Live, RoundView, Wait, WaitKind};
 pub use policy::{Decision, Policy};
@@ -140,6 +142,7 @@ pub struct Gate {
     secrets: Secrets,
     live: Arc<Live>,
     views: Views,
+    cards: bool,
 }
 
 /// What of the toolkits programs see, by whose they are.
@@ -154,13 +157,19 @@ pub struct Views {
 impl Gate {
     /// A gate before `registry`.
     pub fn new(registry: Arc<Registry>, config: Config, secrets: Secrets) -> Self {
-        Self { registry, config, secrets, live: Arc::default(), views: Views::default() }
+        Self { registry, config, secrets, live: Arc::default(), views: Views::default(), cards: false }
     }
 
     /// The same gate, where not everybody sees everything.
     #[must_use]
     pub fn with_views(self, views: Views) -> Self {
         Self { views, ..self }
+    }
+
+    /// The same gate, whose programs can show cards.
+    #[must_use]
+    pub fn with_cards(self) -> Self {
+        Self { cards: true, ..self }
     }
 
     /// What of the toolkits a tenant sees.
@@ -187,6 +196,7 @@ impl Gate {
     /// All toolkits that programs within `scope` may call: the system toolkit first, then the registry's.
     pub fn declarations_in(&self, scope: &Scope) -> Vec<Declaration> {
         let mut declarations = vec![system::declaration()];
+        declarations.extend(self.cards.then(cards::declaration).and_then(|cards| scope.narrow(cards)));
         declarations.extend(self.registry.declarations_in(scope));
         declarations
     }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::answer::{self, AnswerError};
+use super::cards::Cards;
 use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_calls};
 use super::patience::{End, Patience, Suspension};
 use super::replay::{Replay, Teller};
@@ -121,6 +122,13 @@ impl Performance<'_, '_> {
             longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
             begun: Default::default(),
         });
+        let cards = Arc::new(Cards {
+            effects: Arc::clone(&effects),
+            teller: teller.clone(),
+            patience: Arc::clone(&patience),
+            secrets: gate.secrets.clone(),
+            surfaces: Default::default(),
+        });
         // What a toolkit asks in the middle of a call is asked like the program's own questions.
         let context = SessionContext { person: Person::new(Arc::clone(&system) as Arc<dyn Answers>), ..context };
         let host = Arc::new(RoundGate {
@@ -131,6 +139,7 @@ impl Performance<'_, '_> {
             running: Arc::clone(&entered.running),
             patience,
             system,
+            cards,
             effects,
             replay,
             scope,
@@ -182,7 +191,9 @@ impl Performance<'_, '_> {
         round.output = self.stage.gate.secrets().mask(&played.finished.output);
         round.statements_done = played.finished.statements_done;
         self.session.set_status(match &outcome {
-            Outcome::Suspended { on, .. } if on == answer::QUESTION => SessionStatus::AwaitingUser,
+            Outcome::Suspended { on, .. } if [answer::QUESTION, answer::CARD].contains(&on.as_str()) => {
+                SessionStatus::AwaitingUser
+            }
             Outcome::Suspended { on, .. } if on == answer::SLEEP => SessionStatus::AwaitingTask,
             _ => SessionStatus::AwaitingApproval,
         });
@@ -300,6 +311,7 @@ impl Performance<'_, '_> {
             output: round.output.clone(),
             replies: effects.replies(),
             answers: effects.answers(),
+            cards: effects.cards(),
             finished: effects.finished(),
             waiting: None,
             refused: effects.refused(),

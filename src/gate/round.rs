@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Doubt};
 use super::call::json_text;
+use super::cards::{self, Cards};
 use super::effects::Effects;
 use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
@@ -35,6 +36,7 @@ pub struct RoundGate {
     pub(super) running: Arc<Running>,
     pub(super) patience: Arc<Patience>,
     pub(super) system: Arc<System>,
+    pub(super) cards: Arc<Cards>,
     pub(super) effects: Arc<Effects>,
     pub(super) replay: Replay,
     /// What of the toolkits its program sees.
@@ -118,7 +120,7 @@ impl RoundGate {
         self.tell_request(&record);
         let begun = Instant::now();
         let waiting = self.running.wait(WaitKind::Call, &called);
-        let is_own = record.toolkit == system::NAME;
+        let is_own = is_own(&record);
         let acting = (!is_own).then(|| Acting::new(&self.acting));
         self.system.begun(&record);
         let result = self.gate.run(toolkit.as_ref(), &operation, &record, arguments, &self.context).await;
@@ -140,6 +142,9 @@ impl RoundGate {
         self.tell_result(&record, Instant::now());
         if record.toolkit == system::NAME {
             self.system.repeat(&record);
+        }
+        if record.toolkit == cards::NAME {
+            self.cards.repeat(&record);
         }
         match record.status {
             CallStatus::Failed { error } => {
@@ -184,8 +189,8 @@ impl RoundGate {
 
     /// Lets a call pass that policy or the person allows, and journals it.
     async fn admit(&self, mut record: CallRecord, is_journaled: bool) -> Result<CallRecord, ToolError> {
-        // The system toolkit acts on the session alone; policy is about the world.
-        if record.toolkit == system::NAME {
+        // They act on the session alone; policy is about the world.
+        if is_own(&record) {
             return self.request(record, is_journaled).await;
         }
         let refusal = match self.gate.judge(&record) {
@@ -264,6 +269,13 @@ impl RoundGate {
     }
 
     fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+        if toolkit == cards::NAME && self.gate.cards && self.scope.shows(toolkit, operation) {
+            let declaration = self.cards.declaration();
+            return match declaration.operation(operation) {
+                Some(found) => Ok((Arc::clone(&self.cards) as Arc<dyn Toolkit>, found.clone())),
+                None => Err(unknown_operation(&declaration, operation)),
+            };
+        }
         if toolkit != system::NAME {
             return self.gate.registry.find_in(&self.scope, toolkit, operation);
         }
@@ -329,6 +341,11 @@ impl Host for RoundGate {
     fn statement(&self, number: u32, of: u32) {
         self.teller.emit(EventKind::Custom(Custom::Statement { number, of }));
     }
+}
+
+/// True for a call of the conversation's own toolkits.
+fn is_own(record: &CallRecord) -> bool {
+    [system::NAME, cards::NAME].contains(&record.toolkit.as_str())
 }
 
 fn not_journaled(error: StoreError) -> ToolError {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The address of a model that writes these programs, one a request.
-fn model(programs: &[&str]) -> String {
+pub fn model(programs: &[&str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     let mut programs: Vec<String> = programs.iter().rev().map(|program| (*program).to_owned()).collect();
