@@ -212,6 +212,9 @@ pub(super) fn declaration() -> Declaration {
     let optional = |name: &str, schema: Value| parameter(name, schema, false);
     let mut field = serde_json::to_value(schemars::schema_for!(Field)).unwrap_or_default();
     field["title"] = Value::from("Field");
+    // What it refers to is looked for at the root of the parameter's schema.
+    let parts = field["$defs"].take();
+    let fields = json!({"type": "array", "items": field, "$defs": parts});
     let operations = vec![
         operation(
             "hand_over",
@@ -244,7 +247,7 @@ pub(super) fn declaration() -> Declaration {
         operation(
             "form",
             "Let a person fill in fields; returns their values by name.",
-            vec![required("title", text()), required("fields", json!({"type": "array", "items": field}))],
+            vec![required("title", text()), required("fields", fields)],
             json!({"type": "object"}),
         ),
         operation(
