@@ -1,7 +1,5 @@
 //! Cards at their doors: what may be shown, as text and as A2UI, and what an answer means.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
-
 use std::collections::BTreeSet;
 
 use fimble_card::{Card, ChartStyle, Field, FieldKind, Limits};
