@@ -15,7 +15,7 @@ PEERS ?=
 STORE ?=
 PEERS_ARGUMENTS ?=
 FIMBLE := target/debug/fimble
-SLOW := binary(llm_local) | binary(real_model) | binary(numpy) | binary(durability) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
+SLOW := binary(cli) & test(a_new_crate_is_built) | binary(llm_local) | binary(real_model) | binary(numpy) | binary(durability) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
 SOAK ?=
 
 # Without a sanitizer, so that the stable toolchain does. With AddressSanitizer it needs a nightly one, and its RUSTUP_TOOLCHAIN:

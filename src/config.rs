@@ -57,7 +57,7 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 32] = [
+const USER_ONLY: [&str; 37] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -78,6 +78,11 @@ const USER_ONLY: [&str; 32] = [
     "gate.lock_folder",
     "secrets",
     "gate.analysers",
+    "toolkits.disabled",
+    "toolkits.declared",
+    "toolkits.dynamic",
+    "toolkits.view",
+    "toolkits.tenants",
     "toolkits.roots",
     "toolkits.manifests",
     "toolkits.mcp",

@@ -219,6 +219,39 @@ pub enum Custom {
         /// For which arguments.
         arguments: String,
     },
+    /// Files of toolkits came, changed or went since the last turn.
+    ToolkitsChanged {
+        /// Names of toolkits that came.
+        added: Vec<String>,
+        /// Names of toolkits that changed.
+        changed: Vec<String>,
+        /// Names of toolkits that went.
+        removed: Vec<String>,
+        /// What cannot be used, a sentence each; what was there before stays.
+        problems: Vec<String>,
+    },
+    /// The program shows a card.
+    Card {
+        /// The call's idempotency key.
+        id: String,
+        /// The A2UI surface that shows it; the same for each state of one progress.
+        surface: String,
+        /// The card, by its `kind`.
+        card: Value,
+        /// The A2UI messages that show it.
+        messages: Vec<Value>,
+        /// The text for terminals.
+        text: String,
+        /// True if the program waits for what a person does with it.
+        asks: bool,
+    },
+    /// A person did something with a card.
+    CardAnswered {
+        /// The call's idempotency key.
+        id: String,
+        /// What the program gets.
+        answer: Value,
+    },
     /// The program asks the user.
     Question {
         /// The question's id.

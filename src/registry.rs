@@ -3,17 +3,24 @@
 //! It does not know sessions, policy or Python programs: it names, finds and binds, and calls nothing.
 
 mod bind;
+mod folders;
 mod learnt;
 mod nearest;
 mod python_type;
+mod view;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use fimble_toolkit::{Declaration, ErrorKind, Operation, ToolError, Toolkit, is_python_name};
 use serde_json::Value;
 
 pub use bind::{bind, bind_call};
+pub use folders::{Changes, Limits, Read, ReadToolkit};
+pub use view::{Scope, View};
 
+use folders::Folders;
 use learnt::{Learnt, is_untyped};
 use nearest::{nearest, ranked};
 use python_type::quoted;
@@ -26,6 +33,18 @@ pub struct Registry {
     learnt: Mutex<Learnt>,
     /// What programs can use, until something changes.
     shared: Mutex<Option<Arc<Vec<Declaration>>>>,
+    folders: OnceLock<Folders>,
+    /// Kinds of toolkits that are switched off.
+    off: RwLock<BTreeSet<Origin>>,
+}
+
+/// How a toolkit came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// It is compiled in: its operations are declared in its source.
+    Declared,
+    /// Its operations are learnt at run time, from a file, a server, a document or an agent.
+    Dynamic,
 }
 
 /// One toolkit, with the declaration that it had at a revision.
@@ -33,7 +52,16 @@ struct Entry {
     toolkit: Arc<dyn Toolkit>,
     revision: u64,
     declaration: Declaration,
+    origin: Origin,
     enabled: bool,
+    /// Operations that are switched off here, whatever the toolkit says.
+    off: BTreeSet<String>,
+}
+
+impl Entry {
+    fn is_enabled(&self, operation: &Operation) -> bool {
+        operation.enabled && !self.off.contains(&operation.name)
+    }
 }
 
 /// Why a toolkit cannot be registered, or is not there.
@@ -81,11 +109,19 @@ impl Registry {
         Self::default()
     }
 
-    /// Adds a toolkit, switched on.
+    /// Adds a toolkit that is compiled in, switched on.
     ///
     /// # Errors
     /// A taken name, a name that Python does not take, or a name declared twice; nothing is added then.
     pub fn register(&self, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
+        self.register_from(Origin::Declared, toolkit)
+    }
+
+    /// Adds a toolkit of either kind, switched on.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_from(&self, origin: Origin, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
         // The declaration is the toolkit's own code: not under the lock. Its revision is asked for first: a change in
         // between is seen the next time.
         let revision = toolkit.revision();
@@ -95,8 +131,39 @@ impl Registry {
         if entries.iter().any(|entry| entry.declaration.name == declaration.name) {
             return Err(RegistryError::NameTaken(declaration.name));
         }
-        entries.push(Entry { toolkit, revision, declaration, enabled: true });
+        entries.push(Entry { toolkit, revision, declaration, origin, enabled: true, off: BTreeSet::new() });
         Ok(())
+    }
+
+    /// Puts a toolkit in the place of the one that has its name. Its place and its switch stay; calls that already found the
+    /// other one go on with that.
+    ///
+    /// # Errors
+    /// `Unknown`, or what [`register`](Self::register) would say; the other one stays then.
+    pub fn replace(&self, toolkit: Arc<dyn Toolkit>) -> Result<(), RegistryError> {
+        let revision = toolkit.revision();
+        let declaration = toolkit.declaration();
+        check(&declaration)?;
+        let mut entries = self.write();
+        let entry = entries.iter_mut().find(|entry| entry.declaration.name == declaration.name);
+        let entry = entry.ok_or_else(|| RegistryError::Unknown(declaration.name.clone()))?;
+        (entry.toolkit, entry.revision, entry.declaration) = (toolkit, revision, declaration);
+        Ok(())
+    }
+
+    /// Names the folders whose `*.toml` files are toolkits, once; [`look`](Self::look) reads them.
+    pub fn set_folders(&self, folders: Vec<PathBuf>, reader: Arc<dyn ReadToolkit>, limits: Limits) {
+        // A second naming would leave the first one's toolkits without a file.
+        let _ = self.folders.set(Folders::new(folders, reader, limits));
+    }
+
+    /// Looks at the folders: what came there is added, what changed is replaced, what went is removed. Of a file that cannot be
+    /// used the last good toolkit stays.
+    pub async fn look(&self) -> Changes {
+        match self.folders.get() {
+            Some(folders) => folders.look(self).await,
+            None => Changes::default(),
+        }
     }
 
     /// Reads a toolkit's declaration again, after its operations changed. Its place and its switch stay.
@@ -157,6 +224,11 @@ impl Registry {
         entries.len() < before
     }
 
+    /// True if this very toolkit is registered.
+    fn holds(&self, toolkit: &Arc<dyn Toolkit>) -> bool {
+        self.read().iter().any(|entry| Arc::ptr_eq(&entry.toolkit, toolkit))
+    }
+
     /// Switches a toolkit on or off. False if there is none of that name.
     pub fn set_enabled(&self, name: &str, enabled: bool) -> bool {
         let mut entries = self.write();
@@ -164,8 +236,31 @@ impl Registry {
         entry.map(|entry| entry.enabled = enabled).is_some()
     }
 
-    /// What a program can use: the declarations of the toolkits that are on, in registration order, each without the
-    /// operations that are off.
+    /// Switches one operation on or off; it stays so when the toolkit changes. One that the toolkit itself has off stays off.
+    /// False if there is no such toolkit.
+    pub fn set_operation_enabled(&self, toolkit: &str, operation: &str, enabled: bool) -> bool {
+        let mut entries = self.write();
+        let Some(entry) = entries.iter_mut().find(|entry| entry.declaration.name == toolkit) else { return false };
+        if enabled {
+            entry.off.remove(operation)
+        } else {
+            entry.off.insert(operation.to_owned())
+        };
+        true
+    }
+
+    /// Switches all toolkits of a kind on or off, those too that come later.
+    pub fn set_origin_enabled(&self, origin: Origin, enabled: bool) {
+        let mut off = self.off.write().unwrap_or_else(PoisonError::into_inner);
+        if enabled {
+            off.remove(&origin)
+        } else {
+            off.insert(origin)
+        };
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What a program can use whose owner sees everything, see [`declarations_in`](Self::declarations_in).
     pub fn declarations(&self) -> Vec<Declaration> {
         self.shared_declarations().to_vec()
     }
@@ -180,14 +275,11 @@ impl Registry {
             return Arc::clone(declarations);
         }
         let learnt = self.learnt();
-        let enabled = entries.iter().filter(|entry| entry.enabled);
-        let declarations = enabled.map(|entry| {
-            let declaration = &entry.declaration;
-            let operations = declaration.operations.iter().filter(|operation| operation.enabled).cloned().collect();
-            let (name, description) = (declaration.name.clone(), declaration.description.clone());
-            let mut declaration = Declaration { name, description, operations };
+        let everything = Scope::default();
+        let declarations = entries.iter().filter_map(|entry| {
+            let mut declaration = self.shown(entry, &everything)?;
             learnt.tell(&mut declaration);
-            declaration
+            Some(declaration)
         });
         let declarations = Arc::new(declarations.collect());
         *shared = Some(Arc::clone(&declarations));
@@ -226,32 +318,72 @@ impl Registry {
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What a program can use: the declarations of the toolkits that are on and in `scope`, in registration order, each without
+    /// the operations that are off or outside.
+    pub fn declarations_in(&self, scope: &Scope) -> Arc<Vec<Declaration>> {
+        let all = self.shared_declarations();
+        if *scope == Scope::default() {
+            return all;
+        }
+        Arc::new(all.iter().cloned().filter_map(|declaration| scope.narrow(declaration)).collect())
+    }
+
+    /// The one place that says what is seen of a toolkit; prompts, checker and gate all come here.
+    fn shown(&self, entry: &Entry, scope: &Scope) -> Option<Declaration> {
+        if !self.is_on(entry) {
+            return None;
+        }
+        let Declaration { name, description, operations } = &entry.declaration;
+        let operations = operations.iter().filter(|operation| entry.is_enabled(operation)).cloned().collect();
+        scope.narrow(Declaration { name: name.clone(), description: description.clone(), operations })
+    }
+
+    fn is_on(&self, entry: &Entry) -> bool {
+        entry.enabled && !self.off.read().unwrap_or_else(PoisonError::into_inner).contains(&entry.origin)
+    }
+
     /// The names of all toolkits in registration order, and whether each is on.
     pub fn names(&self) -> Vec<(String, bool)> {
         self.read().iter().map(|entry| (entry.declaration.name.clone(), entry.enabled)).collect()
     }
 
+    /// The toolkit and the operation that a call means, for an owner who sees everything, see [`find_in`](Self::find_in).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+        self.find_in(&Scope::default(), toolkit, operation)
+    }
+
     /// The toolkit and the operation that a call means.
     ///
     /// # Errors
-    /// `UnknownOperation` with the nearest names, or `Denied` if either is switched off.
-    pub fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+    /// `UnknownOperation` with the nearest names, also for what is there and outside of `scope`; or `Denied` for what is switched
+    /// off.
+    pub fn find_in(
+        &self,
+        scope: &Scope,
+        toolkit: &str,
+        operation: &str,
+    ) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
         self.catch_up();
         let entries = self.read();
-        let Some(entry) = entries.iter().find(|entry| entry.declaration.name == toolkit) else {
-            return Err(unknown_toolkit(&entries, toolkit, operation));
-        };
-        if !entry.enabled {
-            let message = format!("{toolkit} is switched off");
-            return Err(ToolError::new(ErrorKind::Denied, message).with_hint("do it another way, or tell the user"));
+        let found = entries.iter().find(|entry| entry.declaration.name == toolkit);
+        if let Some(entry) = found
+            && let Some(declared) = entry.declaration.operations.iter().find(|declared| declared.name == operation)
+            && scope.shows(toolkit, operation)
+        {
+            return match (self.is_on(entry), entry.is_enabled(declared)) {
+                (true, true) => Ok((Arc::clone(&entry.toolkit), declared.clone())),
+                (false, _) => Err(switched_off(toolkit.to_owned())),
+                (true, false) => Err(switched_off(format!("{toolkit}.{operation}()"))),
+            };
         }
-        match entry.declaration.operations.iter().find(|declared| declared.name == operation) {
-            Some(found) if found.enabled => Ok((Arc::clone(&entry.toolkit), found.clone())),
-            Some(_) => {
-                let message = format!("{toolkit}.{operation}() is switched off");
-                Err(ToolError::new(ErrorKind::Denied, message).with_hint("do it another way, or tell the user"))
-            }
-            None => Err(unknown_here(&entries, entry, operation)),
+        // From here on, what is outside of the scope is not there.
+        let shown: Vec<Declaration> = entries.iter().filter_map(|entry| self.shown(entry, scope)).collect();
+        match shown.iter().find(|declaration| declaration.name == toolkit) {
+            Some(declaration) => Err(unknown_here(&shown, declaration, operation)),
+            None => Err(unknown_toolkit(&shown, toolkit, operation)),
         }
     }
 
@@ -270,8 +402,14 @@ impl Registry {
 /// Most names that an error lists.
 const LISTED_NAMES: usize = 12;
 
+/// What each round makes for itself.
+const KEPT_NAMES: [&str; 2] = ["system_toolkit", "card_toolkit"];
+
 fn check(declaration: &Declaration) -> Result<(), RegistryError> {
     let toolkit = &declaration.name;
+    if KEPT_NAMES.contains(&toolkit.as_str()) {
+        return Err(RegistryError::NameTaken(toolkit.clone()));
+    }
     check_name(toolkit, || "a toolkit".into())?;
     for (index, operation) in declaration.operations.iter().enumerate() {
         check_name(&operation.name, || format!("operation {} of {toolkit}", index + 1))?;
@@ -296,12 +434,16 @@ fn check_name(name: &str, what: impl FnOnce() -> String) -> Result<(), RegistryE
     Err(RegistryError::NotAName { what: what(), name: name.to_owned() })
 }
 
-fn unknown_toolkit(entries: &[Entry], toolkit: &str, operation: &str) -> ToolError {
-    let names: Vec<&str> =
-        entries.iter().filter(|entry| entry.enabled).map(|entry| entry.declaration.name.as_str()).collect();
+fn switched_off(what: String) -> ToolError {
+    ToolError::new(ErrorKind::Denied, format!("{what} is switched off"))
+        .with_hint("do it another way, or tell the user")
+}
+
+fn unknown_toolkit(shown: &[Declaration], toolkit: &str, operation: &str) -> ToolError {
+    let names: Vec<&str> = shown.iter().map(|declaration| declaration.name.as_str()).collect();
     let message = format!("there is no toolkit {}; {}", quoted(toolkit), listed("toolkits", &names, toolkit));
     let error = ToolError::new(ErrorKind::UnknownOperation, message);
-    match (nearest(toolkit, &names), owner(entries, operation)) {
+    match (nearest(toolkit, &names), owner(shown, operation)) {
         (Some(name), _) => error.with_hint(format!("did you mean \"{name}\"?")),
         (None, Some(owner)) => error.with_hint(format!("{owner} has {operation}()")),
         (None, None) => error,
@@ -322,25 +464,18 @@ pub fn unknown_operation(declaration: &Declaration, operation: &str) -> ToolErro
     }
 }
 
-fn unknown_here(entries: &[Entry], entry: &Entry, operation: &str) -> ToolError {
-    let error = unknown_operation(&entry.declaration, operation);
-    match owner(entries, operation) {
+fn unknown_here(shown: &[Declaration], declaration: &Declaration, operation: &str) -> ToolError {
+    let error = unknown_operation(declaration, operation);
+    match owner(shown, operation) {
         Some(owner) => error.with_hint(format!("{owner} has {operation}()")),
         None => error,
     }
 }
 
-/// The first toolkit that is on and has the operation.
-fn owner<'a>(entries: &'a [Entry], operation: &str) -> Option<&'a str> {
-    entries
-        .iter()
-        .filter(|entry| entry.enabled)
-        .find(|entry| enabled_operations(entry).any(|name| name == operation))
-        .map(|entry| entry.declaration.name.as_str())
-}
-
-fn enabled_operations(entry: &Entry) -> impl Iterator<Item = &str> {
-    entry.declaration.operations.iter().filter(|operation| operation.enabled).map(|operation| operation.name.as_str())
+/// The first toolkit that has the operation.
+fn owner<'a>(shown: &'a [Declaration], operation: &str) -> Option<&'a str> {
+    let has = |declaration: &&Declaration| declaration.operations.iter().any(|known| known.name == operation);
+    shown.iter().find(has).map(|declaration| declaration.name.as_str())
 }
 
 /// All names, or the nearest and how many more there are.
@@ -355,5 +490,7 @@ fn listed(what: &str, names: &[&str], wanted: &str) -> String {
     format!("{what}: {} and {} more", near.join(", "), names.len() - near.len())
 }
 
+#[cfg(test)]
+mod folders_tests;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "cli/authoring.rs"]
+mod authoring;
 #[path = "cli/branch.rs"]
 mod branch;
 #[path = "cli/checked.rs"]
@@ -53,7 +55,10 @@ impl Home {
         let mut command = self.fimble(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        if let Err(error) = child.stdin.take().unwrap().write_all(input.as_bytes()) {
+            // Whoever has no use for its input may have ended.
+            assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+        }
         child.wait_with_output().unwrap()
     }
 

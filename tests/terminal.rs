@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "terminal/cards.rs"]
+mod cards;
+#[path = "terminal/hot_plug.rs"]
+mod hot_plug;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -71,6 +71,12 @@ fn settle(progress: &mut Progress, session: &mut Session, executed: &Executed) {
         for (question, answer) in &executed.answers {
             session.push(SegmentKind::User, format!("{answer}\n(in answer to: {question})"));
         }
+        for card in &executed.cards {
+            session.push(SegmentKind::Card, card.text.clone());
+            if let Some(answer) = &card.answer {
+                session.push(SegmentKind::Event, format!("the user answered the card: {answer}"));
+            }
+        }
         for reply in &executed.replies {
             session.push(SegmentKind::Reply, reply.clone());
         }

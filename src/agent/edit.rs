@@ -9,7 +9,7 @@ use super::turn::Failed;
 use super::{Agent, AgentError, Progress, Verdict, express, perceive};
 use crate::gate::{AnswerError, Attendant, abandon, withdraw};
 use crate::program::{Refusal, after_statements, statements};
-use crate::record::{Outcome, Round, Variable};
+use crate::record::{Outcome, Round};
 use crate::segment::SegmentKind;
 use crate::session::Session;
 use crate::store::StoreError;
@@ -89,8 +89,7 @@ impl Agent {
         let failed = statements(&pending.rest).into_iter().next();
         progress.failed = failed.map(|statement| Failed { statement, traceback: "edited by the user".to_owned() });
         progress.done = pending.done;
-        let variables: Vec<Variable> = session.variables().values().cloned().collect();
-        let program = match self.parts.splice(&progress, &variables, &session.shapes(hole).await, hole, false) {
+        let program = match self.parts.splice(session, &progress, hole, false).await {
             Ok(program) => program,
             Err(refusal) => return Ok(Some(Edited::Refused(refusal))),
         };

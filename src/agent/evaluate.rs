@@ -19,9 +19,10 @@ impl Progress {
         self.attempts.clear();
         (self.prompt_tokens, self.completion_tokens) = (0, 0);
         self.last_round = executed.round;
-        let replied = !executed.replies.is_empty();
+        let replied = !executed.replies.is_empty() || executed.cards.iter().any(|card| card.replies);
         self.replied |= replied;
-        let told = |call: &String| !call.starts_with("system_toolkit.send_message");
+        let told =
+            |call: &String| !call.starts_with("system_toolkit.send_message") && !call.starts_with("card_toolkit.");
         self.calls.extend(executed.calls.iter().filter(|call| told(call)).cloned());
         if let Some(sentence) = executed.refused.clone() {
             self.trouble = sentence.clone();

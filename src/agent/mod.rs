@@ -19,11 +19,12 @@ use tokio_util::sync::CancellationToken;
 pub use edit::{Edited, Pending};
 pub use turn::{Cause, Progress, Verdict};
 
-use crate::event::EventKind;
+use crate::event::{Custom, EventKind};
 use crate::gate::{Attendant, Gate, abandon, answer, waiting};
 use crate::interpreter::Interpreter;
 use crate::llm::{LlmError, Model};
 use crate::record::Outcome;
+use crate::registry::Changes;
 use crate::segment::SegmentKind;
 use crate::session::Session;
 use crate::store::StoreError;
@@ -143,7 +144,9 @@ impl Agent {
         let secrets = self.parts.gate.secrets();
         self.tell_hooks(session, &message).await?;
         if session.record().turn.is_some()
-            && waiting(session, &self.parts.gate).await?.is_some_and(|waiting| waiting.on == "question")
+            && waiting(session, &self.parts.gate)
+                .await?
+                .is_some_and(|waiting| waiting.on == "question" || waiting.on == "card")
             && answer(session, &message.text, &self.parts.gate).await.is_ok()
             && let Some(verdict) = self.resume(session, Arc::clone(&attendant), cancel).await?
         {
@@ -160,6 +163,7 @@ impl Agent {
         // What is stored of the turn has no key in it either.
         let progress = Progress::of_message(&secrets.mask(&message.text), &self.config);
         let begun = perceive::perceive(session, &message, &progress, secrets).await?;
+        self.look_for_toolkits(session).await;
         let verdict = self.rounds(session, progress, &attendant, cancel).await;
         express::express(session, &begun, verdict).await
     }
@@ -177,6 +181,7 @@ impl Agent {
     ) -> Result<Option<Verdict>, AgentError> {
         let Some(mut progress) = Progress::of_session(session)? else { return Ok(None) };
         let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string()).await?;
+        self.look_for_toolkits(session).await;
         let verdict = match progress.verdict.clone() {
             // It was settled, and then its process ended.
             Some(verdict) if session.open_round().is_none() => Ok(verdict),
@@ -190,6 +195,16 @@ impl Agent {
             }
         };
         express::express(session, &begun, verdict).await.map(Some)
+    }
+
+    /// Takes in the files of toolkits that came, changed or went, and says so.
+    async fn look_for_toolkits(&self, session: &Session) {
+        let changes = self.parts.gate.registry().look().await;
+        if !changes.is_empty() {
+            let Changes { added, changed, removed, problems } = changes;
+            let problems = problems.iter().map(|problem| self.parts.gate.secrets().mask(problem)).collect();
+            session.emitter().emit(EventKind::Custom(Custom::ToolkitsChanged { added, changed, removed, problems }));
+        }
     }
 
     /// Rounds until one of them settles the matter or a budget ends.

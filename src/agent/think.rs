@@ -1,9 +1,8 @@
 //! Cognition: segments and scaffold become a request, the model's text becomes a checked program or a refusal.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use serde_json::Value;
+use fimble_toolkit::Declaration;
 
 use super::{Agent, AgentError, Config, EncodingChoice, Progress, PromptParts};
 use crate::crash;
@@ -36,9 +35,12 @@ impl Agent {
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let scaffold = self.parts.scaffold(&variables, progress);
         let encoding = self.encoding(progress.attempts.len());
+        let declarations = self.parts.gate.declarations_of(session);
         let context_tokens = self.model.abilities().context_tokens;
         let request = |segments: &[Segment], earlier: u64, progress: &Progress, scaffold: &Scaffold| {
-            let request = self.parts.request(segments, earlier, progress, scaffold, encoding, context_tokens);
+            let parts = &self.parts;
+            let request =
+                parts.request(&declarations, (segments, earlier), progress, scaffold, encoding, context_tokens);
             request.map_err(AgentError::Template)
         };
         let (goal, nothing) = (Segment::new(SegmentKind::User, 0, HEAD), Progress::of_message(HEAD, &self.config));
@@ -49,8 +51,7 @@ impl Agent {
         crash::point("model answered");
         progress.spend(&completion);
         let is_cut = completion.finish == Finish::Length;
-        let shapes = session.shapes(&completion.text).await;
-        let spliced = self.parts.splice(progress, &variables, &shapes, &completion.text, is_cut);
+        let spliced = self.parts.splice(session, progress, &completion.text, is_cut).await;
         Ok(match spliced.and_then(|program| progress.refuse_repetition(program)) {
             Ok(program) => Thought::Program(program),
             Err(refusal) => Thought::Refused(refusal),
@@ -112,26 +113,28 @@ impl PromptParts {
         session.push(SegmentKind::User, message);
         let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let progress = Progress::of_message(message, &Config::default());
-        self.request(session.segments(), earlier, &progress, &self.scaffold(&variables, &progress), encoding, None)
+        let declarations = self.gate.declarations_of(session);
+        let scaffold = self.scaffold(&variables, &progress);
+        self.request(&declarations, (session.segments(), earlier), &progress, &scaffold, encoding, None)
     }
 
     /// A program whose hole is `text`, or why it may not run. `is_cut` says that the text may end in the middle of a word.
-    pub(super) fn splice(
+    pub(super) async fn splice(
         &self,
+        session: &Session,
         progress: &Progress,
-        variables: &[Variable],
-        shapes: &BTreeMap<String, Value>,
         text: &str,
         is_cut: bool,
     ) -> Result<Program, Refusal> {
+        let variables: Vec<Variable> = session.variables().values().cloned().collect();
         let known = Known {
-            declarations: &self.gate.shared_declarations(),
-            carried: variables,
-            shapes,
+            declarations: &self.gate.declarations_of(session),
+            carried: &variables,
+            shapes: &session.shapes(text).await,
             finish_length: is_cut,
             config: &self.program,
         };
-        splice(&self.scaffold(variables, progress), text, &known)
+        splice(&self.scaffold(&variables, progress), text, &known)
     }
 
     fn scaffold(&self, variables: &[Variable], progress: &Progress) -> Scaffold {
@@ -145,10 +148,11 @@ impl PromptParts {
         })
     }
 
+    /// `segments` are the end of a conversation, and `earlier` is how many there are before them.
     fn request(
         &self,
-        segments: &[Segment],
-        earlier: u64,
+        declarations: &[Declaration],
+        (segments, earlier): (&[Segment], u64),
         progress: &Progress,
         scaffold: &Scaffold,
         encoding: Encoding,
@@ -162,7 +166,7 @@ impl PromptParts {
         let segments: Vec<Segment> = segments.into_iter().map(masked).collect();
         assemble(&PromptInput {
             encoding,
-            declarations: &self.gate.shared_declarations(),
+            declarations,
             segments: &segments,
             earlier: left_out.saturating_add(usize::try_from(earlier).unwrap_or(usize::MAX)),
             prefix: &self.gate.secrets().mask(&scaffold.prefix),

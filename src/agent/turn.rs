@@ -29,7 +29,7 @@ pub enum Verdict {
     },
     /// The program waits for what may take long. The next message answers a question.
     Waiting {
-        /// `approval`, `plan`, `question`, `doubt` or `sleep`.
+        /// `approval`, `plan`, `question`, `card`, `doubt` or `sleep`.
         on: String,
         /// The question, or until when it sleeps.
         question: String,

@@ -145,10 +145,10 @@ fn found(program: &str) -> bool {
 }
 
 async fn check_toolkits(config: &Config) -> Result<String, Failure> {
-    let names: Vec<String> = open::gate(config)
-        .await?
-        .declarations()
-        .into_iter()
+    let gate = open::gate(config).await?;
+    let names: Vec<String> = gate
+        .declarations_in(&gate.scope(open::TENANT))
+        .iter()
         .map(|declaration| format!("{} ({})", declaration.name, declaration.operations.len()))
         .collect();
     Ok(names.join(", "))

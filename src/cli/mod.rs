@@ -5,6 +5,7 @@
 mod output;
 
 mod chat;
+mod check_toolkit;
 mod completion;
 mod doctor;
 mod edit;
@@ -13,6 +14,7 @@ mod hold;
 mod kill;
 mod model;
 mod more_toolkits;
+mod new_toolkit;
 mod open;
 mod packages;
 mod person;
@@ -28,13 +30,16 @@ mod shipped_toolkits;
 mod show;
 mod store;
 mod thinking;
+mod toolkit_files;
 mod toolkits;
 mod worker;
 mod writer;
 
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 use clap::{Parser, Subcommand};
+use fimble_toolkit::Toolkit;
 
 use crate::config::{Config, ConfigError, Sources};
 
@@ -83,8 +88,8 @@ enum Command {
     /// Count, clear and carry what is stored.
     #[command(subcommand)]
     Store(store::Upkeeping),
-    /// Show and call toolkits.
-    #[command(subcommand)]
+    /// Show, call, write and check toolkits.
+    #[command(subcommand, visible_alias = "toolkit")]
     Toolkits(toolkits::Toolkits),
     /// Keep tokens and passwords that settings name.
     #[command(subcommand)]
@@ -182,6 +187,17 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// Toolkits that the binary itself adds to the shipped ones.
+static OWN_TOOLKITS: OnceLock<Vec<Arc<dyn Toolkit>>> = OnceLock::new();
+
+/// Fimble's command line with toolkits of your own among the shipped ones: the whole `main` of a program that begins with
+/// `fimble::interpreter::init()`.
+pub fn main_with(toolkits: Vec<Arc<dyn Toolkit>>) -> ExitCode {
+    // Set once: a process has one command line.
+    let _ = OWN_TOOLKITS.set(toolkits);
+    main()
+}
+
 /// Reads the arguments, runs the command and says how it went.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -225,7 +241,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             }
             Command::Sessions(command) => command.execute(read(settings)?).await,
             Command::Store(command) => command.execute(read(settings)?).await,
-            Command::Toolkits(command) => command.execute(read(settings)?).await,
+            Command::Toolkits(command) => command.execute(read(settings)?, &more).await,
             Command::Secrets(command) => command.execute(&read(settings)?),
             Command::Model(command) => command.execute(read(settings)?).await,
             Command::Packages(command) => command.execute(read(settings)?).await,

@@ -9,13 +9,12 @@ use fimble_toolkit::Toolkit;
 use futures_util::future::join_all;
 
 use super::{Failure, service_toolkits};
-
 use crate::config::{A2a, Config, OpenApi, folders};
 
 /// Where further toolkits come from.
 #[derive(Debug, Args)]
 pub(super) struct MoreToolkits {
-    /// Add the toolkits that the `*.toml` manifests in this folder describe.
+    /// Add the toolkits that the `*.toml` files in this folder describe.
     #[arg(long = "toolkits", value_name = "DIR", global = true)]
     folders: Vec<PathBuf>,
     /// Add the MCP servers of this `mcpServers` JSON file.
@@ -27,16 +26,30 @@ pub(super) struct MoreToolkits {
     /// Add the A2A agent at this address.
     #[arg(long = "a2a", value_name = "URL", global = true)]
     agents: Vec<String>,
+    /// Let programs see only these toolkits or operations: `git_toolkit`, `files_toolkit.read*`.
+    #[arg(long = "only", value_name = "PATTERN", global = true)]
+    only: Vec<String>,
 }
 
 impl MoreToolkits {
     /// Adds them to what the configuration names.
     pub(super) fn add_to(&self, config: &mut Config) {
         config.toolkits.manifests.extend(self.folders.iter().cloned());
+        config.toolkits.session.only.extend(self.only.iter().cloned());
         config.toolkits.mcp.extend(self.servers.iter().cloned());
         let document = |document: &String| OpenApi { document: document.clone(), ..OpenApi::default() };
         config.toolkits.openapi.extend(self.documents.iter().map(document));
         config.toolkits.a2a.extend(self.agents.iter().map(|url| A2a { url: url.clone(), ..A2a::default() }));
+    }
+
+    /// What `--mcp` names last.
+    pub(super) fn server(&self) -> Option<String> {
+        self.servers.last().map(|server| server.display().to_string())
+    }
+
+    /// What `--openapi` names last.
+    pub(super) fn document(&self) -> Option<String> {
+        self.documents.last().cloned()
     }
 }
 
@@ -76,25 +89,15 @@ pub(super) fn server_settings() -> fimble_mcp::Settings {
     }
 }
 
-/// The toolkits of the configured manifests, servers, documents and agents. One that cannot be used is told on standard error and
+/// The toolkits of the configured servers, documents and agents. One that cannot be used is told on standard error and
 /// left out; servers start side by side. `taken` are the names of the toolkits that are there already.
 ///
 /// # Errors
 /// A file of servers that cannot be read.
 pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dyn Toolkit>>, Failure> {
     let mut toolkits = Vec::new();
-    for folder in &config.toolkits.manifests {
-        let loaded = fimble_manifest::load(folder);
-        for problem in loaded.problems {
-            let hint = problem.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-            note!("warning: {problem}{hint}");
-        }
-        toolkits.extend(loaded.toolkits);
-    }
-    let declared = toolkits.iter().map(|toolkit: &Arc<dyn Toolkit>| toolkit.declaration().name);
-    let taken: Vec<String> = taken.iter().cloned().chain(declared).collect();
     let settings = server_settings();
-    let started = servers(config, &taken)?.into_iter().map(|server| fimble_mcp::connect(server, settings.clone()));
+    let started = servers(config, taken)?.into_iter().map(|server| fimble_mcp::connect(server, settings.clone()));
     for connected in join_all(started).await {
         match connected {
             Ok(toolkit) => toolkits.push(toolkit),

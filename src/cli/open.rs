@@ -8,16 +8,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use super::hold::{hold, hold_id, process_name};
-use super::{Failure, more_toolkits, secrets, service_toolkits, shipped_toolkits};
+use super::{Failure, more_toolkits, secrets, service_toolkits, shipped_toolkits, toolkit_files};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
-use crate::gate::{Gate, Memory, SYSTEM_TOOLKIT};
+use crate::gate::{Gate, Memory, SYSTEM_TOOLKIT, Secrets};
 use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
 use crate::prompt::{self, TEMPLATE_NAMES, Templates};
-use crate::registry::Registry;
+use crate::registry::{Limits, Origin, Registry, Scope};
 use crate::session::Session;
 use crate::store::Store;
 use crate::store::redis::Redis;
@@ -47,14 +47,22 @@ pub(super) async fn upkeep(config: &Config) -> Result<Arc<dyn Upkeep>, Failure> 
 /// The registry with the shipped toolkits and those that were added.
 pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
     let registry = shipped(config)?;
-    for toolkit in more_toolkits::load(config, &taken_names(&registry)).await? {
-        registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    registry.set_folders(config.toolkits.manifests.clone(), Arc::new(toolkit_files::Reader), Limits::default());
+    for problem in registry.look().await.problems {
+        note!("warning: {problem}");
     }
-    for name in &config.toolkits.disabled {
-        if !registry.set_enabled(name, false) {
-            return Err(Failure::usage(format!("`toolkits.disabled` names `{name}`, which is no toolkit"))
-                .with_hint("`fimble toolkits list` shows the names"));
-        }
+    for toolkit in more_toolkits::load(config, &taken_names(&registry)).await? {
+        let registered = registry.register_from(Origin::Dynamic, toolkit);
+        registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    }
+    registry.set_origin_enabled(Origin::Declared, config.toolkits.declared);
+    registry.set_origin_enabled(Origin::Dynamic, config.toolkits.dynamic);
+    let names = registry.names();
+    for name in config.toolkits.disabled.iter().filter(|name| names.iter().all(|(there, _)| there != *name)) {
+        // It may come later, as a file.
+        note!(
+            "warning: `toolkits.disabled` names `{name}`, which is no toolkit now\nhint: `fimble toolkits list` shows the names"
+        );
     }
     Ok(Arc::new(registry))
 }
@@ -69,7 +77,8 @@ fn shipped(config: &Config) -> Result<Registry, Failure> {
         .and_then(|()| registry.register(Arc::new(fimble_host::Host::new())))
         .and_then(|()| registry.register(Arc::new(fimble_files::Files::new(roots, fimble_files::Limits::default()))));
     registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
-    for toolkit in shipped_toolkits::load(config, &here)? {
+    let own = super::OWN_TOOLKITS.get().into_iter().flatten().cloned();
+    for toolkit in shipped_toolkits::load(config, &here)?.into_iter().chain(own) {
         registry.register(toolkit).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }
     Ok(registry)
@@ -88,6 +97,11 @@ fn taken_names(registry: &Registry) -> Vec<String> {
 pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     // First, because toolkits take theirs from them.
     let secrets = secrets::all(config).await?;
+    gate_before(config, registry(config).await?, secrets)
+}
+
+/// The gate before other toolkits than the configuration's.
+pub(super) fn gate_before(config: &Config, registry: Arc<Registry>, secrets: &Secrets) -> Result<Arc<Gate>, Failure> {
     let store = match config.store_place()? {
         StorePlace::Redis(address, _) => address.secrets().to_vec(),
         StorePlace::File(_) => Vec::new(),
@@ -96,9 +110,10 @@ pub(super) async fn gate(config: &Config) -> Result<Arc<Gate>, Failure> {
     let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
     let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
     secrets.add(store.into_iter().chain(toolkits).chain(servers));
-    let gate = Gate::new(registry(config).await?, config.gate.clone(), secrets.clone());
     let learnt = folders().map(|folders| folders.cache.join("results.json"));
-    Ok(Arc::new(gate.with_memory(memory()).with_learnt(learnt)))
+    let gate = Gate::new(registry, config.gate.clone(), secrets.clone()).with_views(config.toolkits.views());
+    let gate = gate.with_memory(memory()).with_learnt(learnt);
+    Ok(Arc::new(if config.toolkits.card.is_some() { gate.with_cards() } else { gate }))
 }
 
 /// Where it is kept what this user said `always` to.
@@ -117,7 +132,12 @@ pub(super) async fn session(config: &Config, store: Arc<dyn Store>, resume: Opti
         },
         Some(id) => Session::open(store, id, TENANT, &user).await?,
     };
-    Ok(session.with_config(config.session))
+    Ok(session.with_config(config.session).with_view(config.toolkits.session.clone()))
+}
+
+/// What of the toolkits a session sees that is not open yet.
+pub(super) fn scope_of_new(config: &Config, gate: &Gate) -> Scope {
+    gate.scope_with(TENANT, config.toolkits.session.clone())
 }
 
 /// Says, as an event of the session, which layers of the jail are active.

@@ -74,8 +74,12 @@ impl Run {
             Some(session) => session.shapes(&source).await,
             None => Default::default(),
         };
+        let scope = match &going_on {
+            Some(session) => gate.scope_of(session),
+            None => open::scope_of_new(&config, &gate),
+        };
         let known = Known {
-            declarations: &gate.shared_declarations(),
+            declarations: &gate.declarations_in(&scope),
             carried: &carried,
             shapes: &shapes,
             finish_length: false,

@@ -8,16 +8,36 @@ use fimble_openapi::{Credential, Filter, Secret, Source};
 use fimble_toolkit::{Toolkit, named_value};
 use futures_util::future::join_all;
 
+use super::Failure;
 use crate::config::{A2a, Config, OpenApi};
 
 /// Most problems of one document that are told.
 const TOLD_PROBLEMS: usize = 3;
 
+/// A toolkit, and what is to be told of it.
+pub(super) struct Loaded {
+    pub(super) toolkit: Arc<dyn Toolkit>,
+    pub(super) warnings: Vec<String>,
+}
+
 /// The toolkits of the configured documents and agents, fetched side by side.
 pub(super) async fn load(config: &Config) -> Vec<Arc<dyn Toolkit>> {
     let documents = join_all(config.toolkits.openapi.iter().map(document)).await;
     let agents = join_all(config.toolkits.a2a.iter().map(agent)).await;
-    documents.into_iter().chain(agents).flatten().collect()
+    documents.into_iter().chain(agents).filter_map(told).collect()
+}
+
+fn told(loaded: Result<Loaded, Failure>) -> Option<Arc<dyn Toolkit>> {
+    match loaded {
+        Ok(Loaded { toolkit, warnings }) => {
+            warnings.iter().for_each(|warning| note!("warning: {warning}"));
+            Some(toolkit)
+        }
+        Err(failure) => {
+            note!("warning: {}\n\nhint: {}", failure.message, failure.hint.unwrap_or_default());
+            None
+        }
+    }
 }
 
 /// The secrets of the configured services.
@@ -27,7 +47,11 @@ pub(super) fn secrets(config: &Config) -> impl Iterator<Item = String> {
     documents.chain(agents).filter_map(|name| named_value(name))
 }
 
-async fn document(written: &OpenApi) -> Option<Arc<dyn Toolkit>> {
+/// The toolkit of an OpenAPI document.
+///
+/// # Errors
+/// A secret that is not there, or a document that cannot be used.
+pub(super) async fn document(written: &OpenApi) -> Result<Loaded, Failure> {
     let secret = |name: &String| value(name, &written.document).map(Secret::new);
     let credential = match &written.token {
         Some(name) => Some(Credential::Token(secret(name)?)),
@@ -54,24 +78,21 @@ async fn document(written: &OpenApi) -> Option<Arc<dyn Toolkit>> {
         risks: written.risks.clone(),
         ..fimble_openapi::Config::default()
     };
-    match fimble_openapi::load(Source::of(&written.document), config).await {
-        Ok(loaded) => {
-            for problem in loaded.problems.iter().take(TOLD_PROBLEMS) {
-                note!("warning: {}: {problem}", written.document);
-            }
-            if let Some(more) = loaded.problems.len().checked_sub(TOLD_PROBLEMS).filter(|more| *more > 0) {
-                note!("warning: {}: {more} more problems", written.document);
-            }
-            Some(loaded.toolkit)
-        }
-        Err(error) => {
-            note!("warning: {error}\n\nhint: {}", error.hint());
-            None
-        }
+    let loaded = fimble_openapi::load(Source::of(&written.document), config).await;
+    let loaded = loaded.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
+    let told = loaded.problems.iter().take(TOLD_PROBLEMS);
+    let mut warnings: Vec<String> = told.map(|problem| format!("{}: {problem}", written.document)).collect();
+    if let Some(more) = loaded.problems.len().checked_sub(TOLD_PROBLEMS).filter(|more| *more > 0) {
+        warnings.push(format!("{}: {more} more problems", written.document));
     }
+    Ok(Loaded { toolkit: loaded.toolkit, warnings })
 }
 
-async fn agent(written: &A2a) -> Option<Arc<dyn Toolkit>> {
+/// The toolkit of an A2A agent.
+///
+/// # Errors
+/// A secret that is not there, or an agent that does not answer.
+pub(super) async fn agent(written: &A2a) -> Result<Loaded, Failure> {
     let token = match &written.token {
         Some(name) => Some(value(name, &written.url)?),
         None => None,
@@ -81,22 +102,15 @@ async fn agent(written: &A2a) -> Option<Arc<dyn Toolkit>> {
         headers.insert(header.clone(), value(name, &written.url)?);
     }
     let agent = fimble_a2a::Agent { name: written.name.clone(), url: written.url.clone(), token, headers };
-    match fimble_a2a::connect(agent, fimble_a2a::Limits::default()).await {
-        Ok(toolkit) => Some(toolkit),
-        Err(error) => {
-            note!("warning: {error}\n\nhint: {}", error.hint());
-            None
-        }
-    }
+    let connected = fimble_a2a::connect(agent, fimble_a2a::Limits::default()).await;
+    let toolkit = connected.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
+    Ok(Loaded { toolkit, warnings: Vec::new() })
 }
 
-/// The value of a secret or an environment variable. `None` is told: without its secret a service is of no use.
-fn value(name: &str, service: &str) -> Option<String> {
-    let value = named_value(name).filter(|value| !value.trim().is_empty());
-    if value.is_none() {
-        note!(
-            "warning: {service} is left out: there is no secret and no environment variable `{name}`\n\nhint: `fimble secrets set {name}` keeps it, or set the variable"
-        );
-    }
-    value
+/// The value of a secret or an environment variable: without its secret a service is of no use.
+fn value(name: &str, service: &str) -> Result<String, Failure> {
+    named_value(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
+        Failure::usage(format!("{service} is left out: there is no secret and no environment variable `{name}`"))
+            .with_hint(format!("`fimble secrets set {name}` keeps it, or set the variable"))
+    })
 }

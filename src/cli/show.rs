@@ -226,7 +226,23 @@ impl Screen {
                 let text = format!("~ {what} is allowed from now on (`fimble policy revoke {id}`)");
                 self.line(Color::Yellow.dimmed(), &text);
             }
+            Custom::ToolkitsChanged { added, changed, removed, problems } => {
+                for (names, what) in [(added, "is there now"), (changed, "has changed"), (removed, "is gone")] {
+                    for name in names {
+                        self.line(dim, &format!("~ {name} {what}"));
+                    }
+                }
+                for problem in problems {
+                    self.line(Color::Yellow.normal(), &format!("warning: {problem}"));
+                }
+            }
             // Whoever is there sees it when it is their turn to answer.
+            Custom::Card { asks: true, .. } if self.attended => {}
+            Custom::Card { text, asks: true, .. } => self.line(Color::Green.bold(), &format!("? {text}")),
+            Custom::Card { text, .. } if self.script => self.line(Style::new(), text),
+            Custom::Card { text, .. } => self.say(text),
+            Custom::CardAnswered { .. } => {}
+            // The same.
             Custom::Question { .. } if self.attended => {}
             Custom::Question { text, choices, .. } => {
                 self.line(Color::Green.bold(), &format!("? {}", person::question_text(text, choices)));

@@ -1,17 +1,22 @@
 //! `fimble toolkits`: which there are, what the model sees of them, and one call by hand.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Subcommand;
-use fimble_toolkit::{ErrorKind, Operation, SessionContext, ToolError};
+use fimble_toolkit::{Declaration, ErrorKind, Operation, SessionContext, ToolError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::more_toolkits::MoreToolkits;
+use super::new_toolkit::NewToolkit;
 use super::output::write_data;
 use super::show::{Format, Screen, milliseconds};
-use super::{Failure, more_toolkits, open};
+use super::{Failure, check_toolkit, more_toolkits, open, secrets, toolkit_files};
 use crate::config::Config;
+use crate::gate::Gate;
+use crate::registry::Registry;
 use crate::session::call_statistics;
 
 /// Show and call toolkits.
@@ -21,13 +26,22 @@ pub(super) enum Toolkits {
     List,
     /// The operations of one, with signatures, risks and notes.
     Show {
-        /// The toolkit's name, e.g. `git_toolkit`.
+        /// The toolkit's name, e.g. `git_toolkit`, or the path of a file or folder of toolkits.
+        #[arg(value_name = "NAME|PATH")]
         name: String,
     },
     /// What the model sees of one.
     Stub {
-        /// The toolkit's name.
+        /// The toolkit's name, or a path.
+        #[arg(value_name = "NAME|PATH")]
         name: String,
+    },
+    New(NewToolkit),
+    /// Say what an author should look at: names, docs, types, risk, idempotency, timeouts, tokens. Exit code 1 for errors.
+    Check {
+        /// The toolkit's name, or a path. Default: all toolkits that are there.
+        #[arg(value_name = "NAME|PATH")]
+        name: Option<String>,
     },
     /// How often your programs called them, how long it took and how it failed, from the journal of all sessions.
     Stats {
@@ -53,7 +67,8 @@ pub(super) enum Toolkits {
     },
     /// Call one operation; the result is JSON on standard output.
     Call {
-        /// The toolkit's name.
+        /// The toolkit's name, or a path that holds one toolkit.
+        #[arg(value_name = "NAME|PATH")]
         name: String,
         /// The operation's name.
         operation: String,
@@ -67,71 +82,135 @@ pub(super) enum Toolkits {
 }
 
 impl Toolkits {
-    pub(super) async fn execute(self, mut config: Config) -> Result<ExitCode, Failure> {
-        if let Toolkits::Stats { name, days, json } = self {
-            return statistics(&config, name.as_deref(), days, json).await;
-        }
-        if let Toolkits::Login { server, scopes, forget } = self {
-            return login(&config, &server, scopes, forget).await;
-        }
-        if let Toolkits::Call { yes: true, .. } = self {
-            config.gate.policy = config.gate.policy.approving();
-        }
-        let gate = open::gate(&config).await?;
-        let declared = |name: &str| {
-            let declarations = gate.declarations();
-            let names: Vec<_> = declarations.iter().map(|declaration| declaration.name.clone()).collect();
-            declarations.into_iter().find(|declaration| declaration.name == name).ok_or_else(|| {
-                Failure::usage(format!("there is no toolkit `{name}`"))
-                    .with_hint(format!("there are {}", names.join(", ")))
-            })
-        };
+    pub(super) async fn execute(self, mut config: Config, more: &MoreToolkits) -> Result<ExitCode, Failure> {
         match self {
+            Toolkits::New(new) => new.execute(more),
+            Toolkits::Stats { name, days, json } => statistics(&config, name.as_deref(), days, json).await,
+            Toolkits::Login { server, scopes, forget } => login(&config, &server, scopes, forget).await,
             Toolkits::List => {
-                for declaration in gate.declarations() {
+                let gate = open::gate(&config).await?;
+                for declaration in gate.declarations_in(&gate.scope(open::TENANT)).iter() {
                     let summary = declaration.description.lines().next().unwrap_or_default().to_owned();
                     out!("{:<18} {:>3} operations  {summary}", declaration.name, declaration.operations.len());
                 }
+                Ok(ExitCode::SUCCESS)
             }
             Toolkits::Show { name } => {
-                let declaration = declared(&name)?;
-                out!("{}: {}", declaration.name, declaration.description);
-                for operation in declaration.operations.iter().filter(|operation| operation.enabled) {
-                    out!("\n{}  [{}]", fimble_toolkit::signature(operation), operation.risk);
-                    out!("    {}", operation.description.replace('\n', "\n    "));
+                for declaration in Meant::by(&config, Some(&name)).await?.tell_warnings().declarations {
+                    out!("{}: {}", declaration.name, declaration.description);
+                    for operation in declaration.operations.iter().filter(|operation| operation.enabled) {
+                        out!("\n{}  [{}]", fimble_toolkit::signature(operation), operation.risk);
+                        out!("    {}", operation.description.replace('\n', "\n    "));
+                    }
                 }
+                Ok(ExitCode::SUCCESS)
             }
             Toolkits::Stub { name } => {
-                write_data(&crate::prompt::stubs(&[declared(&name)?], crate::prompt::Budget::ALL))
+                let meant = Meant::by(&config, Some(&name)).await?.tell_warnings();
+                write_data(&format!("{}\n", crate::prompt::stubs(&meant.declarations, crate::prompt::Budget::ALL)));
+                Ok(ExitCode::SUCCESS)
             }
-            // They need no toolkit to be there.
-            Toolkits::Stats { .. } | Toolkits::Login { .. } => {}
-            Toolkits::Call { name, operation, arguments, .. } => {
-                let failed = |error: ToolError| Failure {
-                    code: if error.kind == ErrorKind::Denied { 4 } else { 1 },
-                    message: error.message.clone(),
-                    hint: error.hint,
-                };
-                // Listed, but not in the registry: a toolkit that each round makes for itself.
-                let is_registered = gate.registry().declarations().iter().any(|declaration| declaration.name == name);
-                if !is_registered && declared(&name).is_ok() {
-                    return Err(Failure::usage(format!("`{name}` belongs to a running program"))
-                        .with_hint(format!("write `await {name}.{operation}(…)` in a program and use `fimble run`")));
+            Toolkits::Check { name } => Ok(match Meant::by(&config, name.as_deref()).await {
+                Ok(meant) => check_toolkit::tell(&meant.declarations, &meant.warnings, config.prompt.stub_tokens),
+                // What is wrong within a file is what was asked for; a name that nothing has is wrong usage.
+                Err(failure) if name.as_deref().and_then(toolkit_files::as_path).is_some_and(|path| path.exists()) => {
+                    check_toolkit::tell_unusable(&failure)
                 }
-                let (_, found) = gate.registry().find(&name, &operation).map_err(failed)?;
-                let context =
-                    SessionContext { user: open::user(), tenant: open::TENANT.to_owned(), ..SessionContext::default() };
-                let keyword = keyword(&found, &arguments)?;
-                let mut screen = Screen::of_script(Format::Text);
-                let person = screen.person();
-                let call = gate.call_by_hand(&name, &operation, keyword, context, &person);
-                // No session, no events: the screen is here for the approval.
-                let result = screen.watch(&mut unbounded_channel().1, call).await.map_err(failed)?;
-                write_data(&format!("{}\n", serde_json::to_string_pretty(&result).unwrap_or_default()));
+                Err(failure) => return Err(failure),
+            }),
+            Toolkits::Call { name, operation, arguments, yes } => {
+                if yes {
+                    config.gate.policy = config.gate.policy.approving();
+                }
+                call(&config, &name, &operation, &arguments).await
             }
         }
-        Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The toolkits that an argument means.
+struct Meant {
+    gate: Arc<Gate>,
+    declarations: Vec<Declaration>,
+    warnings: Vec<String>,
+}
+
+impl Meant {
+    /// By a name, or by the path of a file or folder; without either all that are there.
+    async fn by(config: &Config, name: Option<&str>) -> Result<Self, Failure> {
+        let Some(path) = name.and_then(toolkit_files::as_path) else {
+            let gate = open::gate(config).await?;
+            let scope = gate.scope(open::TENANT);
+            let mut declarations = gate.registry().declarations_in(&scope).to_vec();
+            if let Some(name) = name {
+                declarations = gate.declarations_in(&scope).to_vec();
+                let names: Vec<_> = declarations.iter().map(|declaration| declaration.name.clone()).collect();
+                declarations.retain(|declaration| declaration.name == name);
+                if declarations.is_empty() {
+                    return Err(Failure::usage(format!("there is no toolkit `{name}`"))
+                        .with_hint(format!("there are {}", names.join(", "))));
+                }
+            }
+            return Ok(Self { gate, declarations, warnings: Vec::new() });
+        };
+        // First, because toolkits take theirs from them.
+        let secrets = secrets::all(config).await?;
+        let registry = Registry::new();
+        let mut warnings = Vec::new();
+        for loaded in toolkit_files::load(path).await? {
+            registry
+                .register(loaded.toolkit)
+                .map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+            warnings.extend(loaded.warnings);
+        }
+        let declarations = registry.declarations();
+        Ok(Self { gate: open::gate_before(config, Arc::new(registry), secrets)?, declarations, warnings })
+    }
+
+    fn tell_warnings(self) -> Self {
+        self.warnings.iter().for_each(|warning| note!("warning: {warning}"));
+        self
+    }
+}
+
+/// Makes one call and prints its result.
+async fn call(config: &Config, meant: &str, operation: &str, arguments: &[String]) -> Result<ExitCode, Failure> {
+    let failed = |error: ToolError| Failure {
+        code: if error.kind == ErrorKind::Denied { 4 } else { 1 },
+        message: error.message.clone(),
+        hint: error.hint,
+    };
+    let (gate, name) = match toolkit_files::as_path(meant) {
+        None => (open::gate(config).await?, meant.to_owned()),
+        Some(_) => {
+            let meant_by = Meant::by(config, Some(meant)).await?.tell_warnings();
+            let names: Vec<_> = meant_by.declarations.into_iter().map(|declaration| declaration.name).collect();
+            let [name] = &names[..] else {
+                return Err(Failure::usage(format!("`{meant}` holds {} toolkits", names.len())).with_hint(format!(
+                    "name one of their files, or add the folder: fimble --toolkits {meant} toolkits call {} …",
+                    names[0]
+                )));
+            };
+            (meant_by.gate, name.clone())
+        }
+    };
+    // Listed, but not in the registry: a toolkit that each round makes for itself.
+    let is_registered = gate.registry().declarations().iter().any(|declaration| declaration.name == name);
+    let scope = gate.scope(open::TENANT);
+    if !is_registered && gate.declarations_in(&scope).iter().any(|declaration| declaration.name == name) {
+        return Err(Failure::usage(format!("`{name}` belongs to a running program"))
+            .with_hint(format!("write `await {name}.{operation}(…)` in a program and use `fimble run`")));
+    }
+    let (_, found) = gate.registry().find_in(&scope, &name, operation).map_err(failed)?;
+    let context = SessionContext { user: open::user(), tenant: open::TENANT.to_owned(), ..SessionContext::default() };
+    let keyword = keyword(&found, arguments)?;
+    let mut screen = Screen::of_script(Format::Text);
+    let person = screen.person();
+    let call = gate.call_by_hand(&name, operation, keyword, context, &person);
+    // No session, no events: the screen is here for the approval.
+    let result = screen.watch(&mut unbounded_channel().1, call).await.map_err(failed)?;
+    write_data(&format!("{}\n", serde_json::to_string_pretty(&result).unwrap_or_default()));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Shows the address to visit, and waits for the browser to come back.

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::{A2a, OpenApi};
+use crate::gate::Views;
+use crate::registry::View;
 
 /// The shipped toolkits. Those with a table of their own are off until it is there: what nobody asked for does not stand in a
 /// prompt.
@@ -25,6 +27,17 @@ pub struct Toolkits {
     pub a2a: Vec<A2a>,
     /// Toolkits by name that programs do not see. Default none.
     pub disabled: Vec<String>,
+    /// False switches off all toolkits that are compiled in. Default true.
+    pub declared: bool,
+    /// False switches off all toolkits that are learnt at run time: files, MCP servers, documents, agents. Default true.
+    pub dynamic: bool,
+    /// What of the toolkits everybody's programs see. Default all.
+    pub view: View,
+    /// What of that is left to a tenant, by name; the command line is `local`. Default all.
+    pub tenants: BTreeMap<String, View>,
+    /// What of that is left to the sessions of this process, `--only`. Not written.
+    #[serde(skip)]
+    pub session: View,
     /// `prometheus_toolkit`; there if it has a `url`.
     pub prometheus: fimble_prometheus::Config,
     /// `postgres_toolkit`; there if it has a `url`.
@@ -39,6 +52,8 @@ pub struct Toolkits {
     pub nginx: Option<On>,
     /// `systemd_toolkit`; there if its table is.
     pub systemd: Option<On>,
+    /// `card_toolkit`; there if its table is.
+    pub card: Option<On>,
 }
 
 /// An empty table, which switches something on.
@@ -55,6 +70,11 @@ impl Default for Toolkits {
             openapi: Vec::new(),
             a2a: Vec::new(),
             disabled: Vec::new(),
+            declared: true,
+            dynamic: true,
+            view: View::default(),
+            tenants: BTreeMap::new(),
+            session: View::default(),
             prometheus: fimble_prometheus::Config::default(),
             postgres: fimble_postgres::Config::default(),
             redis: fimble_redis::Config::default(),
@@ -62,11 +82,19 @@ impl Default for Toolkits {
             shell: None,
             nginx: None,
             systemd: None,
+            card: None,
         }
     }
 }
 
 impl Toolkits {
+    /// Who sees what.
+    pub fn views(&self) -> Views {
+        let mut all = self.view.clone();
+        all.without.extend(self.disabled.iter().cloned());
+        Views { all, tenants: self.tenants.clone() }
+    }
+
     /// The values of the secrets that `http_toolkit` sends, by name, as far as their environment variables are set.
     pub fn http_secrets(&self) -> BTreeMap<String, String> {
         let variables = self.http.iter().flat_map(fimble_http::Config::variables);

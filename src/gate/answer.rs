@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::consent::{ALWAYS, Approval, Caller, Consent};
 use super::plan::{self, PLAN_ANSWERS, Plan, PlanConsent};
 use super::replay::end_after;
-use super::{Gate, MemoryError, Secrets};
+use super::{Gate, MemoryError, Secrets, cards};
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
 use crate::store::StoreError;
@@ -17,6 +17,8 @@ use crate::store::StoreError;
 pub(super) const APPROVAL: &str = "approval";
 /// `ask_user` waits for its answer.
 pub(super) const QUESTION: &str = "question";
+/// A card waits for what a person does with it.
+pub(super) const CARD: &str = "card";
 /// Nobody knows whether a call was made.
 pub(super) const DOUBT: &str = "doubt";
 /// A plan waits for a person's approval.
@@ -29,7 +31,7 @@ pub(super) const SLEEP: &str = "sleep";
 pub struct Waiting {
     /// The round's number.
     pub round: u64,
-    /// `approval`, `plan`, `question`, `doubt` or `sleep`.
+    /// `approval`, `plan`, `question`, `card`, `doubt` or `sleep`.
     pub on: String,
     /// The question, or until when it sleeps.
     pub text: String,
@@ -71,6 +73,16 @@ pub enum AnswerError {
     /// It cannot be remembered.
     #[error("what is said `always` to cannot be remembered: {0}")]
     Memory(#[from] MemoryError),
+    /// It does not fit the card that was shown.
+    #[error("`{answer}` does not fit: {problem}")]
+    DoesNotFit {
+        /// What was said.
+        answer: String,
+        /// How to answer.
+        problem: String,
+        /// The card.
+        card: String,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -87,6 +99,7 @@ impl AnswerError {
             AnswerError::NotAnAnswer { choices, .. } => Some(format!("answer {}", choices.join(" or "))),
             AnswerError::NotAnApproval { hint, .. } => Some(hint.clone()),
             AnswerError::Memory(error) => Some(format!("answer `yes` to approve it once; {}", error.hint())),
+            AnswerError::DoesNotFit { card, .. } => Some(card.clone()),
             AnswerError::Store(error) => error.hint().map(str::to_owned),
         }
     }
@@ -120,6 +133,12 @@ pub async fn waiting(session: &Session, gate: &Gate) -> Result<Option<Waiting>, 
         PLAN => {
             choices = vec![PLAN_ANSWERS.to_owned()];
             plan_of(&call)?.text()
+        }
+        CARD => {
+            let card = cards::card_of(&call.operation, &call.arguments, gate.secrets());
+            let card = card.map_err(|error| StoreError::Corrupt { what: "card", message: error.to_string() })?;
+            choices = card.choices();
+            card.text()
         }
         DOUBT => {
             choices = DOUBTS.map(str::to_owned).into();
@@ -172,6 +191,16 @@ pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), An
                     return Err(AnswerError::NotAnApproval { reason, question: plan.text(), hint });
                 }
             }
+        }
+        CARD => {
+            let card = cards::card_of(&call.operation, &call.arguments, gate.secrets());
+            let card = card.map_err(|error| StoreError::Corrupt { what: "card", message: error.to_string() })?;
+            let does_not_fit = |problem| AnswerError::DoesNotFit {
+                answer: gate.secrets().mask(said),
+                problem,
+                card: waiting.text.clone(),
+            };
+            call.status = CallStatus::Done { result: cards::reply(&card, said, gate.secrets()).map_err(does_not_fit)? };
         }
         DOUBT => match Doubt::of(said).ok_or_else(no_answer)? {
             Doubt::Again => call.status = CallStatus::Approved,

@@ -10,7 +10,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::consent::{Caller, Consent};
 use super::hooks::Subject;
-use super::{Attendant, Decision, Gate, Judgement, system};
+use super::round::is_own;
+use super::{Attendant, Decision, Gate, Judgement};
 use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
 
@@ -28,7 +29,8 @@ impl Gate {
         context: SessionContext,
         attendant: &dyn Attendant,
     ) -> Result<Value, ToolError> {
-        let (found, declared) = self.registry.find(toolkit, operation)?;
+        let scope = self.scope(&context.tenant);
+        let (found, declared) = self.registry.find_in(&scope, toolkit, operation)?;
         let called = format!("{toolkit}.{operation}");
         let mut arguments = bind_call(&called, &declared, Vec::new(), keyword)?;
         let key = uuid::Uuid::now_v7().simple().to_string();
@@ -60,8 +62,8 @@ impl Gate {
             Decision::Deny => return Err(refusal()),
             Decision::Ask => match attendant.approve(&self.approval(&record, &judgement)).await {
                 Some(Consent::Once) => {}
-                Some(Consent::Always(scope)) => {
-                    if let Err(error) = self.memory.remember(&judged, scope) {
+                Some(Consent::Always(extent)) => {
+                    if let Err(error) = self.memory.remember(&judged, extent) {
                         tracing::warn!("this is not remembered: {error}");
                     }
                 }
@@ -91,7 +93,7 @@ impl Gate {
         context: &SessionContext,
     ) -> Result<Value, ToolError> {
         // The system toolkit acts on the session alone.
-        let _turn = match record.toolkit == system::NAME {
+        let _turn = match is_own(record) {
             true => Default::default(),
             false => {
                 let called = format!("{}.{}", record.toolkit, record.operation);

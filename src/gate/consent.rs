@@ -3,7 +3,7 @@
 use fimble_toolkit::Risk;
 use serde_json::{Map, Value};
 
-use super::policy::{Pattern, Scope, Subject};
+use super::policy::{Extent, Pattern, Subject};
 use super::secrets::MASK;
 use super::{Gate, Judgement, answer, call};
 use crate::record::CallRecord;
@@ -33,7 +33,7 @@ pub enum Consent {
     /// This call.
     Once,
     /// This call and those like it, also another time.
-    Always(Scope),
+    Always(Extent),
 }
 
 /// What can be said besides `yes` and `no`.
@@ -56,27 +56,27 @@ impl Approval {
         match (lower.as_str(), &words.get(1..).unwrap_or_default()) {
             ("y" | "yes", []) => Ok(Consent::Once),
             ("n" | "no", []) => Ok(Consent::No),
-            ("a" | "always", patterns) => self.scope(patterns).map(Consent::Always),
+            ("a" | "always", patterns) => self.extent(patterns).map(Consent::Always),
             _ => Err(format!("`{said}` is none of yes, no, {ALWAYS}")),
         }
     }
 
-    fn scope(&self, words: &[String]) -> Result<Scope, String> {
-        let scope = match words {
-            [] => Scope::Exactly(self.bound.clone()),
-            [any] if any == "any" => Scope::Any,
-            pairs => Scope::Matching(pairs.iter().map(|pair| self.pattern(pair)).collect::<Result<_, _>>()?),
+    fn extent(&self, words: &[String]) -> Result<Extent, String> {
+        let extent = match words {
+            [] => Extent::Exactly(self.bound.clone()),
+            [any] if any == "any" => Extent::Any,
+            pairs => Extent::Matching(pairs.iter().map(|pair| self.pattern(pair)).collect::<Result<_, _>>()?),
         };
-        if self.is_grave && !matches!(scope, Scope::Exactly(_)) {
+        if self.is_grave && !matches!(extent, Extent::Exactly(_)) {
             return Err("this call is allowed for always only with exactly these arguments: say `always`".to_owned());
         }
         if self.arguments.contains(MASK) {
             return Err("a secret is among the arguments, and no secret is remembered: say yes or no".to_owned());
         }
-        if !scope.covers(&self.bound) {
+        if !extent.covers(&self.bound) {
             return Err("these patterns do not fit this call".to_owned());
         }
-        Ok(scope)
+        Ok(extent)
     }
 
     fn pattern(&self, pair: &str) -> Result<(String, Pattern), String> {
@@ -97,9 +97,9 @@ impl Consent {
         match self {
             Consent::No => "no".to_owned(),
             Consent::Once => "yes".to_owned(),
-            Consent::Always(Scope::Exactly(_)) => "always".to_owned(),
-            Consent::Always(Scope::Any) => "always any".to_owned(),
-            Consent::Always(Scope::Matching(patterns)) => {
+            Consent::Always(Extent::Exactly(_)) => "always".to_owned(),
+            Consent::Always(Extent::Any) => "always any".to_owned(),
+            Consent::Always(Extent::Matching(patterns)) => {
                 let one = |(name, pattern): (&String, &Pattern)| format!("{name}={pattern}");
                 let patterns: Vec<String> = patterns.iter().map(one).collect();
                 format!("always {}", shell_words::join(patterns))
@@ -186,9 +186,9 @@ mod tests {
             ("yes", Consent::Once),
             (" Y ", Consent::Once),
             ("no", Consent::No),
-            ("always", Consent::Always(Scope::Exactly(call.bound.clone()))),
-            ("always any", Consent::Always(Scope::Any)),
-            ("a 'path=/srv/my notes/*'", Consent::Always(Scope::Matching(patterns))),
+            ("always", Consent::Always(Extent::Exactly(call.bound.clone()))),
+            ("always any", Consent::Always(Extent::Any)),
+            ("a 'path=/srv/my notes/*'", Consent::Always(Extent::Matching(patterns))),
         ] {
             assert_eq!(call.read(said).as_ref(), Ok(&consent), "{said}");
             assert_eq!(call.read(&consent.words()), Ok(consent), "{said}");
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn what_is_grave_is_allowed_for_always_only_exactly_and_no_secret_is_remembered() {
         let grave = approval(true, json!({"path": "/srv"}));
-        assert!(matches!(grave.read("always"), Ok(Consent::Always(Scope::Exactly(_)))));
+        assert!(matches!(grave.read("always"), Ok(Consent::Always(Extent::Exactly(_)))));
         for said in ["always any", "always path=*"] {
             assert!(grave.read(said).unwrap_err().contains("only with exactly these arguments"));
         }

@@ -26,6 +26,18 @@ struct State {
     failures: Vec<ToolError>,
     questions: u32,
     contexts: Vec<String>,
+    cards: Vec<ShownCard>,
+}
+
+/// A card that was shown, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownCard {
+    /// Its text form.
+    pub text: String,
+    /// What a person did with it, if it asked.
+    pub answer: Option<String>,
+    /// True if it says something to the user, as a message does.
+    pub replies: bool,
 }
 
 impl Effects {
@@ -37,6 +49,15 @@ impl Effects {
     /// Questions that were answered, with the answers.
     pub fn answers(&self) -> Vec<(String, String)> {
         self.read(|state| state.answers.clone())
+    }
+
+    /// The cards that were shown, those that ask once they are answered, in order.
+    pub fn cards(&self) -> Vec<ShownCard> {
+        self.read(|state| state.cards.clone())
+    }
+
+    pub(super) fn add_card(&self, card: ShownCard) {
+        self.write(|state| state.cards.push(card));
     }
 
     /// True if the program called `finish`.

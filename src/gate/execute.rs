@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::performance::Performance;
-use super::{Attendant, Gate, plan};
+use super::{Attendant, Gate, ShownCard, plan};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{self, Interpreter, Limits};
@@ -51,6 +51,8 @@ pub struct Executed {
     pub replies: Vec<String>,
     /// Questions that were answered, with the answers.
     pub answers: Vec<(String, String)>,
+    /// The cards that were shown, those that ask once they are answered.
+    pub cards: Vec<ShownCard>,
     /// True if it called `finish`.
     pub finished: bool,
     /// What a suspended round waits for, in words.
@@ -144,7 +146,7 @@ pub async fn resume(
     let Some(round) = session.reopen_round() else { return Ok(None) };
     let carried: Vec<_> = session.variables().values().cloned().collect();
     let known = Known {
-        declarations: &stage.gate.shared_declarations(),
+        declarations: &stage.gate.declarations_of(session),
         carried: &carried,
         shapes: &Default::default(),
         finish_length: false,

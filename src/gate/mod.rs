@@ -18,6 +18,7 @@
 
 mod answer;
 mod call;
+mod cards;
 mod command;
 mod consent;
 mod effects;
@@ -41,6 +42,7 @@ mod round;
 mod secrets;
 mod system;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -50,9 +52,10 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{AnswerError, Waiting, answer, waiting, withdraw};
+pub use cards::NAME as CARD_TOOLKIT;
 pub use command::{CommandError, CommandLimits, Said, ask};
 pub use consent::{ALWAYS, Approval, Consent};
-pub use effects::Effects;
+pub use effects::{Effects, ShownCard};
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use hooks::{Hook, HookConfig, HookEvent};
 pub use judge::{Judgement, Lifted};
@@ -61,7 +64,7 @@ pub use live::{Live, RoundView, Wait, WaitKind};
 pub use locks::ResourceLock;
 pub use plan::{PLAN_ANSWERS, Plan, PlanConsent, PlannedEffect};
 pub use policy::{
-    Decision, Memory, MemoryError, PROFILES, Pattern, PatternError, Policy, Profile, Remembered, Rule, Scope, Source,
+    Decision, Extent, Memory, MemoryError, PROFILES, Pattern, PatternError, Policy, Profile, Remembered, Rule, Source,
     Subject,
 };
 pub use risk::{Config as AnalyserConfig, Finding, Reaction};
@@ -69,7 +72,8 @@ pub use round::RoundGate;
 pub use secrets::{MaskedStream, SHORTEST as SHORTEST_SECRET, Secrets};
 pub use system::NAME as SYSTEM_TOOLKIT;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, Scope, View};
+use crate::session::Session;
 
 #[cfg(doc)]
 use crate::interpreter::HostCall;
@@ -212,6 +216,17 @@ pub struct Gate {
     shared: Mutex<Option<Shared>>,
     /// Where what was learnt of results is kept.
     learnt: Option<PathBuf>,
+    views: Views,
+    cards: bool,
+}
+
+/// What of the toolkits programs see, by whose they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Views {
+    /// What everybody sees.
+    pub all: View,
+    /// What besides is left to a tenant, by name.
+    pub tenants: BTreeMap<String, View>,
 }
 
 impl Gate {
@@ -223,7 +238,8 @@ impl Gate {
         let analysers = risk::Chain::new(&config.analysers, &secrets);
         let (live, memory) = (Arc::default(), Memory::default());
         let (shared, learnt) = (Mutex::default(), None);
-        Self { registry, config, secrets, analysers, memory, live, hooks, limits, locks, shared, learnt }
+        let (views, cards) = (Views::default(), false);
+        Self { registry, config, secrets, analysers, memory, live, hooks, limits, locks, shared, learnt, views, cards }
     }
 
     /// The same gate, which remembers there what people say `always` to.
@@ -232,12 +248,40 @@ impl Gate {
         Self { memory, ..self }
     }
 
+    /// The same gate, where not everybody sees everything.
+    #[must_use]
+    pub fn with_views(self, views: Views) -> Self {
+        Self { views, ..self }
+    }
+
+    /// The same gate, whose programs can show cards.
+    #[must_use]
+    pub fn with_cards(self) -> Self {
+        Self { cards: true, ..self }
+    }
+
+    /// What of the toolkits a tenant sees.
+    pub fn scope(&self, tenant: &str) -> Scope {
+        self.scope_with(tenant, View::default())
+    }
+
+    /// What of the toolkits a session's programs see: what everybody, its tenant and itself do.
+    pub fn scope_of(&self, session: &Session) -> Scope {
+        self.scope_with(&session.record().tenant, session.view().clone())
+    }
+
+    /// What of the toolkits a session of that tenant sees which has a view of its own.
+    pub fn scope_with(&self, tenant: &str, own: View) -> Scope {
+        let tenant = self.views.tenants.get(tenant).cloned();
+        Scope::of([self.views.all.clone(), tenant.unwrap_or_default(), own])
+    }
+
     /// The rounds that run now.
     pub fn live(&self) -> &Arc<Live> {
         &self.live
     }
 
-    /// All toolkits a program may call: the system toolkit first, then the registry's.
+    /// All toolkits a program may call that sees everything: the system toolkit first, then the registry's.
     pub fn declarations(&self) -> Vec<Declaration> {
         self.shared_declarations().to_vec()
     }
@@ -251,9 +295,28 @@ impl Gate {
         {
             return Arc::clone(&known.all);
         }
-        let all = Arc::new(std::iter::once(system::declaration().clone()).chain(of_registry.iter().cloned()).collect());
+        let own = std::iter::once(system::declaration().clone()).chain(self.cards.then(cards::declaration));
+        let all = Arc::new(own.chain(of_registry.iter().cloned()).collect());
         *shared = Some(Shared { of_registry, all: Arc::clone(&all) });
         all
+    }
+
+    /// All toolkits that programs within `scope` may call.
+    pub fn declarations_in(&self, scope: &Scope) -> Arc<Vec<Declaration>> {
+        let all = self.shared_declarations();
+        if *scope == Scope::default() {
+            return all;
+        }
+        let shown = |declaration: &Declaration| match declaration.name.as_str() {
+            system::NAME => Some(declaration.clone()),
+            _ => scope.narrow(declaration.clone()),
+        };
+        Arc::new(all.iter().filter_map(shown).collect())
+    }
+
+    /// All toolkits that programs of a session may call.
+    pub fn declarations_of(&self, session: &Session) -> Arc<Vec<Declaration>> {
+        self.declarations_in(&self.scope_of(session))
     }
 
     /// The registry behind the gate.

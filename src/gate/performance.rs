@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::answer::{self, AnswerError};
+use super::cards::Cards;
 use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_calls};
 use super::patience::{End, Patience, Suspension};
 use super::plan::{self, Mode};
@@ -136,6 +137,8 @@ impl Performance<'_, '_> {
         let entered = gate.live().enter(&context.session, round.number, &goal, wall_s, killed.clone());
         let repeat = Repeat { seed: round.seed.clone(), readings: replay.readings() };
         let effects = Arc::default();
+        let scope = gate.scope_of(session);
+        let declarations = gate.declarations_in(&scope);
         let teller = Teller::new(session.emitter(), told);
         let teller = if matches!(mode, Mode::Draw(_)) { teller.quiet() } else { teller };
         let patience = Arc::new(Patience::new(
@@ -148,12 +151,19 @@ impl Performance<'_, '_> {
             effects: Arc::clone(&effects),
             teller: teller.clone(),
             patience: Some(Arc::clone(&patience)),
-            declarations: gate.shared_declarations(),
+            declarations: Arc::clone(&declarations),
             describe_tokens: gate.config.describe_tokens,
             variables: session.variables().clone(),
             secrets: gate.secrets.clone(),
             longest_sleep: Duration::try_from_secs_f64(gate.config.sleep_s).unwrap_or_default(),
             begun: Default::default(),
+        });
+        let cards = Arc::new(Cards {
+            effects: Arc::clone(&effects),
+            teller: teller.clone(),
+            patience: Arc::clone(&patience),
+            secrets: gate.secrets.clone(),
+            surfaces: Default::default(),
         });
         // What a toolkit asks in the middle of a call is asked like the program's own questions.
         let context = SessionContext { person: Person::new(Arc::clone(&system) as Arc<dyn Answers>), ..context };
@@ -166,9 +176,11 @@ impl Performance<'_, '_> {
             running: Arc::clone(&entered.running),
             patience,
             system,
+            cards,
             effects,
             replay,
             mode,
+            scope,
             acting: watch::Sender::new(0),
             prints: Mutex::new(MaskedStream::new(gate.secrets.clone())),
         });
@@ -176,7 +188,7 @@ impl Performance<'_, '_> {
             source: round.hole.clone(),
             file_name: self.order.file_name.clone(),
             variables: session.carried(&self.program.names).await?,
-            proxies: gate.shared_declarations().iter().map(|declaration| declaration.name.clone()).collect(),
+            proxies: declarations.iter().map(|declaration| declaration.name.clone()).collect(),
             limits: self.order.limits.clone(),
             repeat: Some(repeat).filter(|repeat| !repeat.seed.is_empty()),
         };
@@ -227,7 +239,9 @@ impl Performance<'_, '_> {
         round.output = self.stage.gate.secrets().mask(&played.finished.output);
         round.statements_done = played.finished.statements_done;
         self.session.set_status(match &outcome {
-            Outcome::Suspended { on, .. } if on == answer::QUESTION => SessionStatus::AwaitingUser,
+            Outcome::Suspended { on, .. } if [answer::QUESTION, answer::CARD].contains(&on.as_str()) => {
+                SessionStatus::AwaitingUser
+            }
             Outcome::Suspended { on, .. } if on == answer::SLEEP => SessionStatus::AwaitingTask,
             _ => SessionStatus::AwaitingApproval,
         });
@@ -369,6 +383,7 @@ impl Performance<'_, '_> {
             output: round.output.clone(),
             replies: effects.replies(),
             answers: effects.answers(),
+            cards: effects.cards(),
             finished: effects.finished(),
             waiting: None,
             refused: effects.refused(),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use pattern::{Pattern, PatternError};
-pub use remembered::{Memory, MemoryError, Remembered, Scope};
+pub use remembered::{Extent, Memory, MemoryError, Remembered};
 pub use rule::Rule;
 
 pub(super) use rule::text_of;

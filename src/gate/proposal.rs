@@ -95,6 +95,7 @@ impl Performance<'_, '_> {
             answers: Vec::new(),
             finished: false,
             contexts: Vec::new(),
+            cards: Vec::new(),
             waiting,
             refused,
             calls: made.map(|call| call_line(self.stage.gate, call)).collect(),

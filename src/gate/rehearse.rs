@@ -7,8 +7,8 @@ use fimble_toolkit::{ErrorKind, Operation, Preview, Risk, ToolError, Toolkit};
 use serde_json::{Map, Value};
 
 use super::plan::{self, Draft, Plan, PlannedEffect};
-use super::round::{Start, not_journaled};
-use super::{Decision, RoundGate, system};
+use super::round::{Start, is_own, not_journaled};
+use super::{Decision, RoundGate};
 use crate::record::{CallRecord, CallStatus};
 
 /// The way of a call that goes on, or its answer.
@@ -27,7 +27,7 @@ impl RoundGate {
         operation: &Operation,
         arguments: &Map<String, Value>,
     ) -> Way<CallRecord> {
-        if record.toolkit == system::NAME {
+        if is_own(&record) {
             return match LATER.contains(&record.operation.as_str()) {
                 true => {
                     draft.note(record.number, record.readings);
@@ -89,7 +89,7 @@ impl RoundGate {
             Start::Again(record) => (record, false),
             Start::New(record) => (record, true),
         };
-        if record.toolkit == system::NAME {
+        if is_own(record) {
             return ControlFlow::Continue(start);
         }
         match plan.effect(&record.key) {

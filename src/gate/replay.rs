@@ -219,6 +219,8 @@ fn id_of(kind: &EventKind) -> Option<String> {
         EventKind::ToolCallChunk { tool_call_id, .. } => Some(format!("call {tool_call_id}")),
         EventKind::ToolCallResult { message_id, .. } => Some(format!("result {message_id}")),
         EventKind::TextMessageChunk { message_id, .. } => Some(format!("message {message_id}")),
+        EventKind::Custom(Custom::Card { id, .. }) => Some(format!("card {id}")),
+        EventKind::Custom(Custom::CardAnswered { id, .. }) => Some(format!("answered {id}")),
         EventKind::Custom(Custom::Question { id, .. }) => Some(format!("question {id}")),
         _ => None,
     }

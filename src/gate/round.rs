@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Doubt};
 use super::call::json_text;
+use super::cards::{self, Cards};
 use super::consent::{Caller, Consent};
 use super::effects::Effects;
 use super::hooks::{HookEvent, Hooked};
@@ -21,12 +22,12 @@ use super::patience::{Patience, Suspension};
 use super::plan::Mode;
 use super::replay::{Replay, Teller};
 use super::system::{self, System};
-use super::{Decision, Gate, Judgement, Lifted, MaskedStream, Scope};
+use super::{Decision, Extent, Gate, Judgement, Lifted, MaskedStream};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{Host, HostCall, Process};
 use crate::record::{CallRecord, CallStatus};
-use crate::registry::{bind_call, unknown_operation};
+use crate::registry::{Scope, bind_call, unknown_operation};
 use crate::session::{Journal, call_key};
 use crate::store::StoreError;
 
@@ -41,10 +42,13 @@ pub struct RoundGate {
     pub(super) running: Arc<Running>,
     pub(super) patience: Arc<Patience>,
     pub(super) system: Arc<System>,
+    pub(super) cards: Arc<Cards>,
     pub(super) effects: Arc<Effects>,
     pub(super) replay: Replay,
     /// What this run of the program is for.
     pub(super) mode: Mode,
+    /// What of the toolkits its program sees.
+    pub(super) scope: Scope,
     /// How many toolkits act now.
     pub(super) acting: watch::Sender<usize>,
     /// What the program prints, on its way to the events.
@@ -157,7 +161,7 @@ impl RoundGate {
         self.tell_request(&record);
         let begun = Instant::now();
         let waiting = self.running.wait(WaitKind::Call, &called);
-        let is_own = record.toolkit == system::NAME;
+        let is_own = is_own(&record);
         let acting = (!is_own).then(|| Acting::new(&self.acting));
         self.system.begun(&record);
         let result = self.gate.run(toolkit.as_ref(), &operation, &record, arguments, &self.context).await;
@@ -186,6 +190,9 @@ impl RoundGate {
         self.tell_result(&record, Instant::now());
         if record.toolkit == system::NAME {
             self.system.repeat(&record);
+        }
+        if record.toolkit == cards::NAME {
+            self.cards.repeat(&record);
         }
         match record.status {
             CallStatus::Failed { error } => {
@@ -242,8 +249,8 @@ impl RoundGate {
         is_journaled: bool,
         hooked: &Hooked,
     ) -> Result<CallRecord, ToolError> {
-        // The system toolkit acts on the session alone; policy is about the world.
-        if record.toolkit == system::NAME {
+        // They act on the session alone; policy is about the world.
+        if is_own(&record) {
             return self.request(record, is_journaled).await;
         }
         let judgement = self.gate.judge(&self.caller().subject(&record, arguments));
@@ -261,8 +268,8 @@ impl RoundGate {
                 let text = approval.question();
                 match self.patience.approve(approval).await {
                     Ok(Consent::Once) => return self.request(record, is_journaled).await,
-                    Ok(Consent::Always(scope)) => {
-                        self.remember(&record, scope);
+                    Ok(Consent::Always(extent)) => {
+                        self.remember(&record, extent);
                         return self.request(record, is_journaled).await;
                     }
                     Ok(Consent::No) => {}
@@ -286,8 +293,8 @@ impl RoundGate {
     }
 
     /// Keeps what a person said `always` to. The call itself is approved all the same.
-    fn remember(&self, record: &CallRecord, scope: Scope) {
-        match self.gate.memory.remember(&self.caller().subject(record, &record.arguments), scope) {
+    fn remember(&self, record: &CallRecord, extent: Extent) {
+        match self.gate.memory.remember(&self.caller().subject(record, &record.arguments), extent) {
             Ok(remembered) => {
                 let (id, arguments) = (remembered.id, remembered.arguments.to_string());
                 self.teller.emit(EventKind::Custom(Custom::Remembered {
@@ -358,8 +365,15 @@ impl RoundGate {
     }
 
     fn find(&self, toolkit: &str, operation: &str) -> Result<(Arc<dyn Toolkit>, Operation), ToolError> {
+        if toolkit == cards::NAME && self.gate.cards && self.scope.shows(toolkit, operation) {
+            let declaration = self.cards.declaration();
+            return match declaration.operation(operation) {
+                Some(found) => Ok((Arc::clone(&self.cards) as Arc<dyn Toolkit>, found.clone())),
+                None => Err(unknown_operation(&declaration, operation)),
+            };
+        }
         if toolkit != system::NAME {
-            return self.gate.registry.find(toolkit, operation);
+            return self.gate.registry.find_in(&self.scope, toolkit, operation);
         }
         let declaration = system::declaration();
         match declaration.operation(operation) {
@@ -424,6 +438,11 @@ impl Host for RoundGate {
     fn statement(&self, number: u32, of: u32) {
         self.teller.emit(EventKind::Custom(Custom::Statement { number, of }));
     }
+}
+
+/// True for a call of the conversation's own toolkits.
+pub(super) fn is_own(record: &CallRecord) -> bool {
+    [system::NAME, cards::NAME].contains(&record.toolkit.as_str())
 }
 
 pub(super) fn not_journaled(error: StoreError) -> ToolError {

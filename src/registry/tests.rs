@@ -155,6 +155,60 @@ fn what_is_switched_off_is_denied() {
 }
 
 #[test]
+fn what_is_outside_of_a_scope_reads_as_if_it_were_not_there() {
+    let all =
+        registry(&[("git_toolkit", &["log", "show"]), ("host_toolkit", &["cpu", "reboot"]), ("empty_toolkit", &[])]);
+    let view = View { only: vec!["git_toolkit".into(), "empty_toolkit".into()], without: vec!["*.show".into()] };
+    let scope = Scope::of([view]);
+    let less = registry(&[("git_toolkit", &["log"]), ("empty_toolkit", &[])]);
+    assert_eq!(*all.declarations_in(&scope), less.declarations());
+    for (toolkit, operation) in [
+        ("git_toolkit", "show"),
+        ("host_toolkit", "cpu"),
+        ("host_toolkit", "log"),
+        ("hosts", "reboot"),
+        ("git_toolkit", "cpu"),
+        ("empty_toolkit", "show"),
+    ] {
+        let Err(hidden) = all.find_in(&scope, toolkit, operation) else { panic!("{toolkit}.{operation} was found") };
+        assert_eq!(hidden.to_string(), not_found(&less, toolkit, operation));
+    }
+    assert!(all.find_in(&scope, "git_toolkit", "log").is_ok());
+    // Nor does a switch tell what is outside.
+    all.set_enabled("host_toolkit", false);
+    let Err(hidden) = all.find_in(&scope, "host_toolkit", "cpu") else { panic!("it was found") };
+    assert_eq!(hidden.to_string(), not_found(&less, "host_toolkit", "cpu"));
+}
+
+#[test]
+fn operations_and_kinds_of_toolkits_have_switches() {
+    let registry = registry(&[("git_toolkit", &["log", "show"])]);
+    registry.register_from(Origin::Dynamic, Arc::new(Declared(declaration("mcp_toolkit", &["tool"])))).unwrap();
+    let shown = || -> Vec<String> {
+        let declarations = registry.declarations();
+        let names =
+            declarations.iter().flat_map(|one| one.operations.iter().map(|two| format!("{}.{}", one.name, two.name)));
+        names.collect()
+    };
+    assert!(registry.set_operation_enabled("git_toolkit", "show", false));
+    assert!(!registry.set_operation_enabled("none", "show", false));
+    assert_eq!(shown(), ["git_toolkit.log", "mcp_toolkit.tool"]);
+    assert_eq!(
+        not_found(&registry, "git_toolkit", "show"),
+        "git_toolkit.show() is switched off (hint: do it another way, or tell the user)"
+    );
+    registry.replace(Arc::new(Declared(declaration("git_toolkit", &["show", "blame"])))).unwrap();
+    assert_eq!(shown(), ["git_toolkit.blame", "mcp_toolkit.tool"]);
+    registry.set_operation_enabled("git_toolkit", "show", true);
+    registry.set_origin_enabled(Origin::Dynamic, false);
+    registry.register_from(Origin::Dynamic, Arc::new(Declared(declaration("later_toolkit", &["tool"])))).unwrap();
+    assert_eq!(shown(), ["git_toolkit.show", "git_toolkit.blame"]);
+    registry.set_origin_enabled(Origin::Dynamic, true);
+    registry.set_origin_enabled(Origin::Declared, false);
+    assert_eq!(shown(), ["mcp_toolkit.tool", "later_toolkit.tool"]);
+}
+
+#[test]
 fn a_refreshed_toolkit_shows_its_new_operations() {
     struct Changing(std::sync::Mutex<Declaration>);
     #[async_trait]

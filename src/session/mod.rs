@@ -31,6 +31,7 @@ pub use statistics::{OperationStatistics, call_statistics};
 use crate::event::{Event, EventKind};
 use crate::interpreter::Carried;
 use crate::record::{CallRecord, Round, RoundUsage, SessionRecord, SessionStatus, Variable, WrittenVariable};
+use crate::registry::View;
 use crate::segment::{Segment, SegmentKind};
 use crate::store::check::is_open;
 use crate::store::{RoundCommit, Store, StoreError};
@@ -50,6 +51,7 @@ pub struct Session {
     record: SessionRecord,
     /// How many older segments are in the store only.
     earlier: u64,
+    view: View,
     segments: Vec<Segment>,
     /// How many of `segments` are stored.
     saved: usize,
@@ -131,6 +133,19 @@ impl Session {
     pub fn with_config(mut self, config: Config) -> Self {
         self.config = config;
         self
+    }
+
+    /// The same session, whose programs see only some of the toolkits. It holds as long as this value and is not stored: who opens
+    /// the session says it again.
+    #[must_use]
+    pub fn with_view(mut self, view: View) -> Self {
+        self.view = view;
+        self
+    }
+
+    /// What of the toolkits its programs see.
+    pub fn view(&self) -> &View {
+        &self.view
     }
 
     /// The session's record: `rounds` and `segments` count what is pending too, `events` what is stored.
@@ -418,6 +433,7 @@ impl Session {
         last: Option<Round>,
     ) -> Self {
         Self {
+            view: View::default(),
             open: last.filter(|round| is_open(round.outcome.as_ref())),
             store,
             config: Config::default(),

@@ -126,3 +126,62 @@ fn services_elsewhere_are_toolkits() {
         format!("warning: {url}/openapi.json is left out: there is no secret and no environment variable `PETS_KEY`");
     assert!(stderr(&output).contains(&warning) && !stdout(&output).contains("pets_toolkit"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_view_is_the_same_for_the_prompt_the_checker_and_the_gate() {
+    let home = Home::new();
+    let folder = home.path().join("config/fimble");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings = "[toolkits.view]\nwithout = ['*.memory']\n[toolkits.tenants.local]\nonly = ['host_toolkit', 'files_toolkit.read*']\n\
+                    [toolkits.tenants.other]\nonly = ['nothing']\n";
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    let list = stdout(&home.output(&["toolkits", "list"], ""));
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["system_toolkit", "host_toolkit", "files_toolkit"], "{list}");
+    let prompt = stdout(&home.output(&["prompt", "show", "Hello"], ""));
+    assert!(prompt.contains("async def cpu(") && !prompt.contains("async def memory("), "{prompt}");
+    assert!(!prompt.contains("git_toolkit"), "{prompt}");
+    // The checker says the same of a hidden and of an unknown operation, and so does the gate, to a program that it cannot read.
+    let refused = |program: &str, name: &str| {
+        let output = home.output(&["run", "-"], program);
+        assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+        stderr(&output).replace(name, "NAME")
+    };
+    let checked = |name: &str| refused(&format!("await host_toolkit.{name}()\n"), name);
+    assert_eq!(checked("memory"), checked("memozy"));
+    let called = |name: &str| {
+        let program = format!(
+            "named = getattr(host_toolkit, '{name}')\ntry:\n    await named()\nexcept ToolError as error:\n    print(error)\n"
+        );
+        let output = home.output(&["run", "-"], &program);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).replace(name, "NAME")
+    };
+    let said = called("memory");
+    assert_eq!(said, called("memozy"));
+    assert!(said.starts_with("host_toolkit has no operation \"NAME\"; operations: "), "{said}");
+    let by_hand = home.output(&["toolkits", "call", "host_toolkit", "memory"], "");
+    assert!(stderr(&by_hand).starts_with("error: host_toolkit has no operation \"memory\""), "{}", stderr(&by_hand));
+    // What a session leaves of it.
+    let output = home.output(&["--only", "*.cpu", "run", "-"], "print(await system_toolkit.describe('host_toolkit'))");
+    assert_eq!(stdout(&output).matches("async def ").count(), 1, "{}", stderr(&output));
+    let output = home.output(&["--only", "*.cpu", "run", "-"], "print(await files_toolkit.read('x'))");
+    assert!(stderr(&output).contains("files_toolkit"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_project_cannot_widen_what_is_seen() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join(".fimble")).unwrap();
+    for (text, key) in [
+        ("[toolkits]\ndisabled = []\n", "toolkits.disabled"),
+        ("[toolkits.view]\nonly = []\n", "toolkits.view"),
+        ("[toolkits.tenants.local]\n", "toolkits.tenants"),
+        ("[toolkits]\ndynamic = true\n", "toolkits.dynamic"),
+    ] {
+        std::fs::write(home.path().join(".fimble/config.toml"), text).unwrap();
+        let output = home.output(&["toolkits", "list"], "");
+        assert!(stderr(&output).contains(&format!("a project may not set `{key}`")), "{}", stderr(&output));
+    }
+}

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use super::{HookEvent, Hooked, Subject};
 use crate::event::EventKind;
-use crate::gate::{RoundGate, SYSTEM_TOOLKIT};
+use crate::gate::RoundGate;
+use crate::gate::round::is_own;
 use crate::record::{CallRecord, CallStatus};
 
 impl RoundGate {
@@ -18,7 +19,7 @@ impl RoundGate {
         operation: &Operation,
         arguments: &mut Map<String, Value>,
     ) -> Result<(CallRecord, Hooked), ToolError> {
-        if record.toolkit == SYSTEM_TOOLKIT || self.gate.hooks.is_silent(HookEvent::PreToolUse) {
+        if is_own(&record) || self.gate.hooks.is_silent(HookEvent::PreToolUse) {
             return Ok((record, Hooked::default()));
         }
         let called = format!("{}.{}", record.toolkit, record.operation);

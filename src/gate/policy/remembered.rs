@@ -33,7 +33,7 @@ pub struct Remembered {
     /// `toolkit.operation`.
     pub operation: String,
     /// For which arguments.
-    pub arguments: Scope,
+    pub arguments: Extent,
     /// When it was said.
     pub since: Timestamp,
 }
@@ -41,7 +41,7 @@ pub struct Remembered {
 /// For which arguments something was allowed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum Extent {
     /// Exactly these.
     Exactly(Map<String, Value>),
     /// Those whose texts match these patterns; the others may be anything.
@@ -50,28 +50,28 @@ pub enum Scope {
     Any,
 }
 
-impl Scope {
+impl Extent {
     /// True if these arguments are among them.
     pub fn covers(&self, arguments: &Map<String, Value>) -> bool {
         match self {
-            Scope::Exactly(exact) => exact == arguments,
-            Scope::Matching(patterns) => patterns
+            Extent::Exactly(exact) => exact == arguments,
+            Extent::Matching(patterns) => patterns
                 .iter()
                 .all(|(name, pattern)| arguments.get(name).is_some_and(|value| pattern.allows(&text_of(value)))),
-            Scope::Any => true,
+            Extent::Any => true,
         }
     }
 }
 
-impl std::fmt::Display for Scope {
+impl std::fmt::Display for Extent {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Scope::Exactly(exact) => write!(formatter, "({})", Value::Object(exact.clone())),
-            Scope::Matching(patterns) => {
+            Extent::Exactly(exact) => write!(formatter, "({})", Value::Object(exact.clone())),
+            Extent::Matching(patterns) => {
                 let patterns = patterns.iter().map(|(name, pattern)| format!("{name}={:?}", pattern.as_str()));
                 write!(formatter, "(… {})", patterns.collect::<Vec<_>>().join(" "))
             }
-            Scope::Any => formatter.write_str("(…)"),
+            Extent::Any => formatter.write_str("(…)"),
         }
     }
 }
@@ -82,7 +82,7 @@ impl Remembered {
         self.operation.split_once('.') == Some((subject.toolkit, subject.operation))
             && self.tenant == subject.tenant
             && self.user == subject.user
-            && (!exactly || matches!(self.arguments, Scope::Exactly(_)))
+            && (!exactly || matches!(self.arguments, Extent::Exactly(_)))
             && self.arguments.covers(subject.arguments)
     }
 }
@@ -187,7 +187,7 @@ impl Memory {
     ///
     /// # Errors
     /// There is no file, or it cannot be read, understood or written, or it is full.
-    pub fn remember(&self, subject: &Subject<'_>, arguments: Scope) -> Result<Remembered, MemoryError> {
+    pub fn remember(&self, subject: &Subject<'_>, arguments: Extent) -> Result<Remembered, MemoryError> {
         let new = Remembered {
             id: uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect(),
             tenant: subject.tenant.to_owned(),
@@ -291,8 +291,8 @@ mod tests {
         let (on, off) =
             (object(json!({"on": true, "place": "/a/b"})), object(json!({"on": false, "place": "/a/../c"})));
         assert_eq!(memory.list().unwrap(), []);
-        let exact = memory.remember(&subject(&on, "local"), Scope::Exactly(on.clone())).unwrap();
-        assert_eq!(memory.remember(&subject(&on, "local"), Scope::Exactly(on.clone())).unwrap(), exact);
+        let exact = memory.remember(&subject(&on, "local"), Extent::Exactly(on.clone())).unwrap();
+        assert_eq!(memory.remember(&subject(&on, "local"), Extent::Exactly(on.clone())).unwrap(), exact);
         let found = |arguments, tenant, exactly| {
             memory.find(&subject(arguments, tenant), exactly).unwrap().map(|found| found.id)
         };
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!((found(&on, "other", false), found(&off, "local", false)), (None, None));
 
         let place = BTreeMap::from([("place".to_owned(), "/a/*".parse().unwrap())]);
-        let matching = memory.remember(&subject(&on, "other"), Scope::Matching(place)).unwrap();
+        let matching = memory.remember(&subject(&on, "other"), Extent::Matching(place)).unwrap();
         assert_eq!(found(&on, "other", false), Some(matching.id));
         assert_eq!(
             (found(&on, "other", true), found(&off, "other", false)),
@@ -323,7 +323,7 @@ mod tests {
                 let memory = &memory;
                 scope.spawn(move || {
                     let arguments = object(json!({"number": number}));
-                    memory.remember(&subject(&arguments, "local"), Scope::Exactly(arguments.clone())).unwrap();
+                    memory.remember(&subject(&arguments, "local"), Extent::Exactly(arguments.clone())).unwrap();
                 });
             }
         });

@@ -5,6 +5,7 @@
 
 mod blocking;
 mod call;
+mod check;
 mod declaration;
 mod error;
 mod name;
@@ -17,6 +18,7 @@ mod signature;
 
 pub use blocking::blocking;
 pub use call::{Call, SessionContext};
+pub use check::{Finding, SHOWN_DOCSTRING, Severity, check};
 pub use declaration::{Declaration, Operation, Parameter, Risk};
 pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};

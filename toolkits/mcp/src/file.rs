@@ -44,6 +44,18 @@ pub fn read(path: &Path) -> Result<Servers, Error> {
     Ok(read)
 }
 
+/// One server that is written as the value of its name in such a file would be. Relative paths in it start at `folder`. The
+/// second part is what was passed over because it is not known, a sentence each.
+///
+/// # Errors
+/// What is wrong with it: one sentence without a full stop.
+pub fn server_of(name: &str, value: serde_json::Value, folder: &Path) -> Result<(Server, Vec<String>), String> {
+    let entry: Entry = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    entry.check().map_err(|problem| format!("the server `{name}` {problem}"))?;
+    let warnings = entry.unknown.iter().map(|key| format!("the server `{name}` has an unknown key `{key}`")).collect();
+    Ok((entry.server(name.to_owned(), folder), warnings))
+}
+
 struct File(Vec<(String, Entry)>);
 
 /// The other keys of the file are some other program's.

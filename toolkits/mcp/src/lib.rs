@@ -46,7 +46,7 @@ use fimble_toolkit::Toolkit;
 pub use config::{Client, Endpoint, Server, Transport};
 pub use diagnosis::{Hop, diagnose};
 pub use error::Error;
-pub use file::{Servers, read};
+pub use file::{Servers, read, server_of};
 pub use limits::Limits;
 pub use login::{login, logout};
 
