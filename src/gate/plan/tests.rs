@@ -28,7 +28,7 @@ fn plan() -> Plan {
 fn a_hash_tells_what_is_called_in_which_order_and_what_is_struck_out() {
     let hash = plan().hash();
     assert_eq!((hash.len(), plan().hash()), (HASH, hash.clone()));
-    let mut others = vec![plan().striking(&BTreeSet::from([2])).unwrap(), plan(), plan(), Plan::default()];
+    let mut others = [plan().striking(&BTreeSet::from([2])).unwrap(), plan(), plan(), Plan::default()];
     others[1].effects.swap(0, 1);
     others[2].effects[0].arguments["text"] = json!("z");
     assert!(others.iter().all(|other| other.hash() != hash));
