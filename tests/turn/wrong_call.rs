@@ -28,7 +28,7 @@ async fn the_message_of_a_wrong_call_says_what_to_write_instead() {
     assert_eq!(verdict, Verdict::Replied);
     assert_eq!(world.contents(SegmentKind::Reply), ["['123: login']"]);
     assert_eq!(world.model.requests().len(), 2, "one infill is enough");
-    let told = "# careful: line 1: `devops_toolkit.search_requirements`: it has no parameter `id`, did you mean \
+    let told = "# careful: `devops_toolkit.search_requirements`: it has no parameter `id`, did you mean \
         `project_id`; it has no parameter `keyword`; `project_id` is missing; `query` is missing; its signature is \
         `search_requirements(project_id: str, query: str)`; write `await \
         devops_toolkit.search_requirements(project_id=\"123\", query=\"login\")`";
