@@ -172,6 +172,8 @@ async fn a_control_group_holds_all_programs_of_a_zygote_together() {
         let name = format!("fimble-{}-", std::process::id());
         let places: Vec<std::path::PathBuf> = folders
             .flat_map(|folder| own.lines().map(move |line| format!("{folder}{}", line.rsplit(':').next().unwrap())))
+            // In version 2, beside the own one.
+            .flat_map(|folder| [format!("{folder}/.."), folder])
             .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
             .map(|entry| entry.path())
             .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&name))
