@@ -18,7 +18,11 @@ for file in sorted(os.listdir(SOURCES)):
     if kind == '.py':
         with open(os.path.join(SOURCES, file), encoding='utf-8') as source:
             code = compile(source.read(), f'<fimble>/{file}', 'exec', dont_inherit=True)
-        with open(os.path.join(CODE, f'{name}.code'), 'wb') as compiled:
+        target = os.path.join(CODE, f'{name}.code')
+        # It may be one file with that of another folder.
+        if os.path.lexists(target):
+            os.remove(target)
+        with open(target, 'wb') as compiled:
             compiled.write(importlib.util.MAGIC_NUMBER + marshal.dumps(code))
 ";
 

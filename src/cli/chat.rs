@@ -181,6 +181,7 @@ impl Conversation {
         if let Err(failure) = self.go_on().await {
             self.complain(&failure);
         }
+        let mut ends = open::Ends::new();
         let mut editor = line_editor();
         let terminal = tcgetattr(std::io::stdin());
         loop {
@@ -193,7 +194,7 @@ impl Conversation {
             let read = tokio::select! {
                 read = read => read,
                 // The editor waits for keys that nobody can press any more, and does not see it.
-                code = open::told_to_end() => {
+                code = ends.told() => {
                     // Not as the editor set it up for itself. A closed terminal cannot be set, and need not be.
                     let _ = terminal.map(|terminal| tcsetattr(std::io::stdin(), SetArg::TCSANOW, &terminal));
                     return Ok(ExitCode::from(code));

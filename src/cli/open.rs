@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use super::hold::{hold, hold_id, process_name};
@@ -177,14 +177,21 @@ pub(super) fn cancel_on_interrupt(cancel: &CancellationToken) -> tokio::task::Jo
     })
 }
 
-/// Waits until the process is told to end or its terminal is closed; the exit code that says so.
-pub(super) async fn told_to_end() -> u8 {
-    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => 143,
-        _ = hangup.recv() => 129,
+/// Being told to end, and the terminal being closed, from when this is made.
+pub(super) struct Ends(Option<(Signal, Signal)>);
+
+impl Ends {
+    pub(super) fn new() -> Self {
+        Self(signal(SignalKind::terminate()).ok().zip(signal(SignalKind::hangup()).ok()))
+    }
+
+    /// Waits for either; the exit code that says so.
+    pub(super) async fn told(&mut self) -> u8 {
+        let Some((terminate, hangup)) = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = terminate.recv() => 143,
+            _ = hangup.recv() => 129,
+        }
     }
 }
 

@@ -140,7 +140,7 @@ fn a_view_is_the_same_for_the_prompt_the_checker_and_the_gate() {
     assert_eq!(names, ["system_toolkit", "host_toolkit", "files_toolkit"], "{list}");
     let prompt = stdout(&home.output(&["prompt", "show", "Hello"], ""));
     assert!(prompt.contains("async def cpu(") && !prompt.contains("async def memory("), "{prompt}");
-    assert!(!prompt.contains("git_toolkit"), "{prompt}");
+    assert!(!prompt.contains("class git_toolkit"), "{prompt}");
     // The checker says the same of a hidden and of an unknown operation, and so does the gate, to a program that it cannot read.
     let refused = |program: &str, name: &str| {
         let output = home.output(&["run", "-"], program);
