@@ -1,6 +1,7 @@
 //! What an attack must not reach, and the look at it from outside: files, sockets and a process of the jail's own user, and
 //! what the processes of this test use at their peak.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -254,10 +255,10 @@ fn sample() -> Peak {
         peak.tasks += field(&status, "Threads:");
         // Only root may look into another mount namespace. Without one, this is the machine's own folder, if any.
         for scratch in [folder.join("root/scratch"), PathBuf::from(format!("/tmp/fimble-{pid}"))] {
-            let (mut bytes, mut files) = (0, 0);
-            measure(&scratch, 3, &mut bytes, &mut files);
-            peak.scratch_bytes = peak.scratch_bytes.max(bytes);
-            peak.scratch_files = peak.scratch_files.max(files);
+            let mut there = BTreeMap::new();
+            measure(&scratch, 3, &mut there);
+            peak.scratch_bytes = peak.scratch_bytes.max(there.values().sum());
+            peak.scratch_files = peak.scratch_files.max(there.len() as u64);
             // A mount's quota counts them too.
             if scratch.starts_with("/tmp") && scratch.exists() {
                 peak.scratch_bytes += std::mem::take(&mut held);
@@ -274,13 +275,13 @@ fn unnamed(process: &Path) -> u64 {
     files.filter(|of| of.is_file() && of.nlink() == 0).map(|of| of.blocks() * 512).sum()
 }
 
-fn measure(folder: &Path, depth: u32, bytes: &mut u64, files: &mut u64) {
+/// The bytes of each file below a folder. One that moves meanwhile is one.
+fn measure(folder: &Path, depth: u32, there: &mut BTreeMap<(u64, u64), u64>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(of) = entry.metadata() else { continue };
-        *files += 1;
-        *bytes += of.blocks() * 512;
+        there.insert((of.dev(), of.ino()), of.blocks() * 512);
         if of.is_dir() && depth > 0 {
-            measure(&entry.path(), depth - 1, bytes, files);
+            measure(&entry.path(), depth - 1, there);
         }
     }
 }
