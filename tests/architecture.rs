@@ -107,6 +107,7 @@ fn each_way_around_the_gate_is_seen() {
         ("let call = fimble_toolkit::Call { operation };", 1),
         ("Toolkit::call(&found, made)", 1),
         ("<dyn Toolkit>::call(&*found, made)", 1),
+        ("use fimble_http::{Http, Request};", 1),
         ("use fimble_toolkit::{ToolError, Toolkit};\n// fimble_toolkit::Call\nlet x = HostCall { id };", 0),
     ] {
         assert_eq!(ways_to_a_toolkit(text).len(), expected, "{text}");
@@ -129,8 +130,11 @@ fn ways_to_a_toolkit(text: &str) -> Vec<String> {
     let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
     let code = code.join("\n");
     let mut ways = Vec::new();
-    for (at, _) in code.match_indices("fimble_toolkit") {
-        let rest = &code[at + "fimble_toolkit".len()..];
+    // A toolkit's own crate may send a request of its own; the runtime may not.
+    let crates = ["fimble_toolkit", "fimble_http"];
+    let named =
+        crates.iter().flat_map(|name| code.match_indices(name).map(|(at, _)| (*name, &code[at + name.len()..])));
+    for (whose, rest) in named {
         let named = match (rest.strip_prefix("::{"), rest.strip_prefix("::")) {
             (Some(group), _) => group.split('}').next().unwrap_or_default(),
             (_, Some(path)) => path.split([';', ',', '(', '{', ' ', ')', '>', '\n']).next().unwrap_or_default(),
@@ -138,8 +142,8 @@ fn ways_to_a_toolkit(text: &str) -> Vec<String> {
             _ => continue,
         };
         let mut words = named.split(|letter: char| !(letter.is_alphanumeric() || "_*".contains(letter)));
-        if let Some(word) = words.find(|word| matches!(*word, "Call" | "*" | "expansion")) {
-            ways.push(format!("`fimble_toolkit::{word}`"));
+        if let Some(word) = words.find(|word| matches!(*word, "Call" | "Request" | "*" | "expansion")) {
+            ways.push(format!("`{whose}::{word}`"));
         }
     }
     let calls = ["Toolkit::call(", "Toolkit>::call("].into_iter().filter(|call| code.contains(call));

@@ -68,7 +68,7 @@ fn the_http_example_asks_with_the_argument_as_one_value() {
     std::fs::write(&file, written.replace("https://api.github.com", &address)).unwrap();
     let found = done(&home, &["toolkits", "call", "web/web.toml", "search", "query=a&sort=x"]);
     assert!(found.contains("\"full_name\": \"a/b\""), "{found}");
-    let expected = "GET /search/repositories?q=a%26sort%3Dx&per_page=5 HTTP/1.1";
+    let expected = "GET /search/repositories?per_page=5&q=a%26sort%3Dx HTTP/1.1";
     // The digits of an escape are written in either case.
     assert_eq!(asked.join().unwrap().to_lowercase(), expected.to_lowercase());
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use fimble_toolkit::{ErrorKind, ToolError};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, LOCATION};
-use reqwest::{Client, Method, Url, redirect};
+use reqwest::{Client, Method, StatusCode, Url, redirect};
 
 use crate::address::{self, Host, Lookup, RefusedName};
 use crate::request::{Request, checked};
 use crate::secret::Secrets;
-use crate::{Config, Response, payload};
+use crate::{Answer, Config, Response, payload};
 
 /// Characters of a response's header that are kept.
 const HEADER_CHARACTERS: usize = 2_000;
@@ -54,18 +54,32 @@ impl Exchange {
     }
 
     pub(crate) async fn run(&self, request: Request, limit: Duration, key: &str) -> Result<Response, ToolError> {
+        let received = self.receive(request, limit, key).await.map_err(|error| match error.kind {
+            ErrorKind::Timeout => error.with_hint("give a longer `timeout_s`, or ask for less"),
+            _ => error,
+        })?;
+        Ok(received.response(&self.secrets))
+    }
+
+    /// The answer with its body as text, if it is one.
+    pub(crate) async fn answer(&self, request: Request, limit: Duration, key: &str) -> Result<Answer, ToolError> {
+        Ok(self.receive(request, limit, key).await?.answer(&self.secrets))
+    }
+
+    async fn receive(&self, request: Request, limit: Duration, key: &str) -> Result<Received, ToolError> {
         tokio::time::timeout(limit, self.follow(request, key)).await.unwrap_or_else(|_| {
             let message = format!("the request did not end within {} s", limit.as_secs_f64());
-            Err(ToolError::new(ErrorKind::Timeout, message).with_hint("give a longer `timeout_s`, or ask for less"))
+            Err(ToolError::new(ErrorKind::Timeout, message))
         })
     }
 
-    async fn follow(&self, request: Request, key: &str) -> Result<Response, ToolError> {
+    async fn follow(&self, request: Request, key: &str) -> Result<Received, ToolError> {
         let first = request.url()?;
         let mut url = first.clone();
         let headers = request.headers()?;
         let content = request.content.bytes(self.config.request_bytes)?;
         let may_follow = matches!(request.method, Method::GET | Method::HEAD);
+        let most = request.body_bytes.unwrap_or(self.config.body_bytes);
         for _ in 0..=self.config.redirects {
             address::check(&url, &self.hosts)?;
             let mut sent = self.client.request(request.method.clone(), url.clone());
@@ -89,7 +103,7 @@ impl Exchange {
                 .and_then(|location| url.join(location).ok());
             match next {
                 Some(next) => url = next,
-                None => return self.read(response, url).await,
+                None => return self.read(response, url, most).await,
             }
         }
         let message = format!("there are more than {} redirects, the last to `{}`", self.config.redirects, shown(&url));
@@ -119,28 +133,19 @@ impl Exchange {
         Ok(filled)
     }
 
-    async fn read(&self, mut response: reqwest::Response, url: Url) -> Result<Response, ToolError> {
+    async fn read(&self, mut response: reqwest::Response, url: Url, most: usize) -> Result<Received, ToolError> {
         let status = response.status();
         let headers = self.headers(response.headers());
         let (mut body, mut cut) = (Vec::new(), false);
         while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(&url, error))? {
-            let room = self.config.body_bytes.saturating_sub(body.len());
+            let room = most.saturating_sub(body.len());
             body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
             if chunk.len() > room {
                 cut = true;
                 break;
             }
         }
-        let kind = headers.get(CONTENT_TYPE.as_str()).map_or("", String::as_str);
-        Ok(Response {
-            status_code: status.as_u16(),
-            ok: status.is_success(),
-            body: payload::value(&body, kind, cut, &self.secrets),
-            url: self.secrets.mask(url.to_string()),
-            headers,
-            size_bytes: body.len() as u64,
-            cut,
-        })
+        Ok(Received { url, status, headers, body, cut })
     }
 
     fn headers(&self, headers: &HeaderMap) -> BTreeMap<String, String> {
@@ -173,6 +178,38 @@ impl Exchange {
             }
         }
         ToolError::unavailable(self.secrets.mask(format!("`{}` {what}: {cause}", shown(url))))
+    }
+}
+
+/// What a server answered, read up to the limit, masked but for its body.
+struct Received {
+    url: Url,
+    status: StatusCode,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+    cut: bool,
+}
+
+impl Received {
+    fn kind(&self) -> &str {
+        self.headers.get(CONTENT_TYPE.as_str()).map_or("", String::as_str)
+    }
+
+    fn response(self, secrets: &Secrets) -> Response {
+        Response {
+            status_code: self.status.as_u16(),
+            ok: self.status.is_success(),
+            body: payload::value(&self.body, self.kind(), self.cut, secrets),
+            url: secrets.mask(self.url.to_string()),
+            size_bytes: self.body.len() as u64,
+            cut: self.cut,
+            headers: self.headers,
+        }
+    }
+
+    fn answer(self, secrets: &Secrets) -> Answer {
+        let text = payload::text(&self.body, self.kind(), self.cut).map(|text| secrets.mask(text));
+        Answer { status_code: self.status.as_u16(), text, size_bytes: self.body.len() as u64, cut: self.cut }
     }
 }
 

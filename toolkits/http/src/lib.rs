@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fimble_toolkit::{Call, ToolError, toolkit};
-use reqwest::Method;
+pub use request::{Content, Request};
+pub use reqwest::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use exchange::Exchange;
-use request::{Content, Request};
 
 /// The toolkit `http_toolkit`.
 #[derive(Debug, Clone)]
@@ -107,6 +107,19 @@ pub struct Response {
     pub cut: bool,
 }
 
+/// What came back to a toolkit that sends requests of its own by [`Http::answer`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// E.g. 200.
+    pub status_code: u16,
+    /// The body; `None` if it is no text. Empty if there was none.
+    pub text: Option<String>,
+    /// Bytes of the body that were read.
+    pub size_bytes: u64,
+    /// True if the body went on.
+    pub cut: bool,
+}
+
 impl Http {
     /// The toolkit. `secrets` are the values of [`Config::secrets`] by their names.
     ///
@@ -121,6 +134,15 @@ impl Http {
             .with_hint("give more than 0 and at most 300 seconds"));
         }
         Ok(Self { exchange: Exchange::new(config, secrets)? })
+    }
+
+    /// Sends a request of another toolkit's, with the protections of this one's. `key` is the call's.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Denied`, `NotFound` for an unknown secret, `Unavailable`, or `Timeout` after `limit`. A status such as
+    /// 404 is none.
+    pub async fn answer(&self, request: Request, limit: Duration, key: &str) -> Result<Answer, ToolError> {
+        self.exchange.answer(request, limit, key).await
     }
 
     async fn send(&self, request: Request, timeout_s: Option<f64>, call: &Call) -> Result<Response, ToolError> {

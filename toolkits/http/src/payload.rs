@@ -18,7 +18,7 @@ pub(crate) fn value(bytes: &[u8], kind: &str, cut: bool, secrets: &Secrets) -> V
 }
 
 /// The text by its charset; `None` for bytes that are no text.
-fn text(bytes: &[u8], kind: &str, cut: bool) -> Option<String> {
+pub(crate) fn text(bytes: &[u8], kind: &str, cut: bool) -> Option<String> {
     let charset = kind.split(';').skip(1).find_map(|part| {
         let (name, value) = part.trim().split_once('=')?;
         name.eq_ignore_ascii_case("charset").then(|| value.trim_matches(['"', ' ']))

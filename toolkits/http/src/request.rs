@@ -18,19 +18,23 @@ const OWN_HEADERS: [&str; 8] =
 
 /// A request, not checked yet.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub struct Request {
     pub(crate) method: Method,
     url: String,
     params: BTreeMap<String, Value>,
     headers: BTreeMap<String, String>,
     pub(crate) content: Content,
+    pub(crate) body_bytes: Option<usize>,
 }
 
 /// What it carries.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub enum Content {
+    /// Nothing.
     None,
+    /// A value, as `application/json`.
     Json(Value),
+    /// A text, as `text/plain; charset=utf-8`.
     Text(String),
 }
 
@@ -60,14 +64,23 @@ impl Content {
 }
 
 impl Request {
-    pub(crate) fn new(
+    /// `params` is added to the query of `url`; in a header `${NAME}` stands for a secret.
+    pub fn new(
         method: Method,
         url: String,
         params: Option<BTreeMap<String, Value>>,
         headers: Option<BTreeMap<String, String>>,
         content: Content,
     ) -> Self {
-        Self { method, url, params: params.unwrap_or_default(), headers: headers.unwrap_or_default(), content }
+        let (params, headers) = (params.unwrap_or_default(), headers.unwrap_or_default());
+        Self { method, url, params, headers, content, body_bytes: None }
+    }
+
+    /// With another limit than [`Config::body_bytes`](crate::Config::body_bytes) for what is read of the answer.
+    #[must_use]
+    pub fn reading(mut self, bytes: usize) -> Self {
+        self.body_bytes = Some(bytes);
+        self
     }
 
     /// The URL with the query.

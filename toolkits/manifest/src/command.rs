@@ -5,12 +5,13 @@
 
 use std::ops::Range;
 
-use fimble_toolkit::{ToolError, is_python_name};
+use fimble_toolkit::ToolError;
 use toml::Spanned;
 
 use crate::parameter::{Argument, Parameter, Text};
 use crate::problem::Mistake;
 use crate::script::{Quotes, script_places};
+use crate::template::{self, Piece};
 use crate::written::Kind;
 
 /// The argument vector, read.
@@ -36,13 +37,6 @@ struct Word {
     is_script: bool,
 }
 
-#[derive(Debug)]
-enum Piece {
-    Text(String),
-    /// The index of a parameter.
-    Value(usize),
-}
-
 impl Command {
     /// # Errors
     /// An empty vector, a placeholder without parameter or in a wrong place, a parameter without placeholder.
@@ -60,21 +54,16 @@ impl Command {
         let mut words = Vec::new();
         for (index, text) in vector.get_ref().iter().enumerate() {
             let is_script = scripts.contains(&index);
-            let word = read(text.get_ref(), is_script, parameters)
-                .and_then(|word| word.checked(index == 0, parameters))
+            let word = template::pieces(text.get_ref(), is_script, parameters)
+                .and_then(|pieces| Word { pieces, is_script }.checked(index == 0, parameters))
                 .map_err(|(reason, hint)| {
                     let mistake = Mistake::at(text.span(), format!("the command of `{operation}` {reason}"));
                     if hint.is_empty() { mistake } else { mistake.with_hint(hint) }
                 })?;
             words.push(word);
         }
-        let used = |index: usize| words.iter().any(|word| word.values().any(|value| value == index));
-        if let Some((index, unused)) = parameters.iter().enumerate().find(|(index, _)| !used(*index)) {
-            let place = places.get(index).cloned().unwrap_or_else(|| vector.span());
-            let name = &unused.declared.name;
-            return Err(Mistake::at(place, format!("the command of `{operation}` does not use parameter `{name}`"))
-                .with_hint(format!("write `{{{name}}}` where its value belongs")));
-        }
+        let used: Vec<usize> = words.iter().flat_map(|word| template::values(&word.pieces)).collect();
+        template::all_used(&used, &format!("the command of `{operation}`"), parameters, places)?;
         words.remove(0);
         Ok(Self { program: (*program).to_owned(), words })
     }
@@ -101,15 +90,8 @@ impl Command {
 }
 
 impl Word {
-    fn values(&self) -> impl Iterator<Item = usize> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Value(index) => Some(*index),
-            Piece::Text(_) => None,
-        })
-    }
-
     fn checked(self, is_program: bool, parameters: &[Parameter]) -> Result<Self, (String, &'static str)> {
-        if is_program && self.values().next().is_some() {
+        if is_program && template::values(&self.pieces).next().is_some() {
             return Err(("takes its program from a parameter".to_owned(), "name the program itself"));
         }
         let mut quotes = Quotes::default();
@@ -148,14 +130,14 @@ impl Word {
                 Piece::Text(text) => whole.push_str(text),
                 Piece::Value(index) => match value(*index) {
                     None => return Ok(()),
-                    Some(Argument { text: Text::One(text), may_be_option }) => {
+                    Some(Argument { text: Text::One(text), may_be_option, .. }) => {
                         // Only the first character decides, whether it is the first piece's or a later one's.
                         if whole.is_empty() && text.starts_with('-') && !may_be_option {
                             return Err(refused(*index));
                         }
                         whole.push_str(text);
                     }
-                    Some(Argument { text: Text::Many(items), may_be_option }) => {
+                    Some(Argument { text: Text::Many(items), may_be_option, .. }) => {
                         if items.iter().any(|item| item.starts_with('-')) && !may_be_option {
                             return Err(refused(*index));
                         }
@@ -206,43 +188,6 @@ impl Word {
         }
         Ok(script)
     }
-}
-
-/// Splits at the placeholders. Braces around anything but a Python name are text, and so is `\{name}`, which stands
-/// for `{name}`. In a script `${name}` is the shell's own.
-fn read(text: &str, is_script: bool, parameters: &[Parameter]) -> Result<Word, (String, &'static str)> {
-    let mut pieces = Vec::new();
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find('{') {
-        let (before, after) = (&rest[..start], &rest[start + 1..]);
-        let name = after.find('}').map(|end| &after[..end]).filter(|name| is_python_name(name));
-        let name = name.filter(|_| !(is_script && before.ends_with('$')));
-        let Some(name) = name else {
-            plain.push_str(&rest[..=start]);
-            rest = after;
-            continue;
-        };
-        rest = &after[name.len() + 1..];
-        if let Some(before) = before.strip_suffix('\\') {
-            plain.push_str(&format!("{before}{{{name}}}"));
-            continue;
-        }
-        let Some(index) = parameters.iter().position(|parameter| parameter.declared.name == name) else {
-            let reason = format!("has `{{{name}}}`, which is no parameter");
-            return Err((reason, "declare it under `[operation.params]`, or write a backslash before the brace"));
-        };
-        plain.push_str(before);
-        if !plain.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut plain)));
-        }
-        pieces.push(Piece::Value(index));
-    }
-    plain.push_str(rest);
-    if !plain.is_empty() || pieces.is_empty() {
-        pieces.push(Piece::Text(plain));
-    }
-    Ok(Word { pieces, is_script })
 }
 
 fn option_refused(name: &str) -> ToolError {

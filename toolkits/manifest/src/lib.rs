@@ -1,4 +1,4 @@
-//! Toolkits that need no Rust: TOML files whose operations are commands.
+//! Toolkits that need no Rust: TOML files whose operations are commands or HTTP requests.
 //!
 //! A value from a program is one argument of a command, or a part of one; it is never split and never read by a shell.
 //! Each command is a process group of its own without standard input, with a small environment, a limit on its output,
@@ -6,13 +6,18 @@
 //! of any jail, and a program that reads code from its arguments (`awk`, `ssh`, `python -c`, a shell's `eval` or
 //! arithmetic) reads what the model put there.
 
+mod body;
 mod command;
 mod operation;
 mod output;
 mod parameter;
 mod problem;
 mod process;
+mod request;
+mod running;
 mod script;
+mod template;
+mod url;
 mod written;
 
 use std::collections::BTreeMap;
@@ -41,18 +46,24 @@ pub const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
 /// The toolkit that one file describes.
 ///
 /// At the top: `name`, `description`, `environment` (names of variables, or of the host's secrets, that the commands get beside
-/// [`ENVIRONMENT`]; default none), and `[[operation]]`s, each with
+/// [`ENVIRONMENT`] and that headers may name; default none), and `[[operation]]`s, each with
 /// - `name`, `description`, and `risk`: `read`, `write` or `destructive`;
-/// - `command`: the argument vector. `{name}` is a parameter's value: an argument or a part of one. A list must be an
+/// - either `command`: the argument vector. `{name}` is a parameter's value: an argument or a part of one. A list must be an
 ///   argument alone and becomes one for each item. An argument that mentions an absent value is left out. `\{name}` is
 ///   the text `{name}`. In the script of `sh -c` a value reads as a quoted word, an absent one as an empty word. A name
 ///   is looked for in `PATH`, a relative path in the manifest's folder;
+/// - or `[operation.request]`, which is sent as [`fimble_http`] sends: `url`, whose path and query may have `{name}`s, encoded
+///   there; `method`: `GET` (default), `POST`, `PUT`, `PATCH` or `DELETE`; `query` and `headers`: texts by name; `json`, a value
+///   in which a text that is nothing but `{name}` becomes the argument itself, or `body`, a text. An entry that mentions an
+///   absent value is left out; a list is an entry of `query` or of `json` alone. In a header `${NAME}` is a secret of
+///   `environment`, sent only to the host of `url`. A status other than 200 to 299 is a failure with what the server said;
 /// - `idempotent`: default true for reads, else false;
-/// - `timeout_s`: seconds, above 0 and at most [`MOST_TIMEOUT_S`]; default: the caller's limit only;
-/// - `result`: `text` (default), `lines`, `json`, or `table`: a header line and rows, cut at tabs and runs of two or
-///   more spaces, as a list of dicts of strings;
+/// - `timeout_s`: seconds, above 0 and at most [`MOST_TIMEOUT_S`]; default: the caller's limit only, for a request 30;
+/// - `result`: `text` (default), `lines`, `json`, `table`: a header line and rows, cut at tabs and runs of two or
+///   more spaces, as a list of dicts of strings; or `regex`: each match of `pattern` (of the crate `regex`, `(?m)` for lines),
+///   as a dict of its named groups, else as its first group, else as a whole;
 /// - `cwd`: the folder to run in, from the manifest's folder; default: the host's own;
-/// - `output_kib`: KiB of output, from 1 to [`MOST_OUTPUT_KIB`]; default [`DEFAULT_OUTPUT_KIB`]. A read that writes
+/// - `output_kib`: KiB of output or of an answer, from 1 to [`MOST_OUTPUT_KIB`]; default [`DEFAULT_OUTPUT_KIB`]. A read that writes
 ///   more is stopped, anything else runs to its end; both fail;
 /// - `params`: by name a type, `str`, `int`, `float`, `bool` or `list` (of strings), or a table with `type`,
 ///   `description`, `default`, `required` (default: true without `default`), `choices`, and `allow_dash` (default
@@ -65,7 +76,6 @@ pub struct Manifest {
     description: String,
     operations: Vec<Operation>,
     environment: Vec<String>,
-    home: PathBuf,
 }
 
 /// What a folder of manifests holds.
@@ -153,16 +163,16 @@ impl Manifest {
                     .with_hint("name the variable only; its value comes from the host's environment"));
             }
         }
+        let environment: Vec<String> = written.environment.into_iter().map(toml::Spanned::into_inner).collect();
         let mut operations: Vec<Operation> = Vec::new();
         for written in written.operations {
             let (place, name) = (written.name.span(), written.name.get_ref().clone());
             if operations.iter().any(|earlier| earlier.declared.name == name) {
                 return Err(Mistake::at(place, format!("there is already an operation `{name}`")));
             }
-            operations.push(Operation::new(written, &home)?);
+            operations.push(Operation::new(written, &home, &environment)?);
         }
-        let environment = written.environment.into_iter().map(toml::Spanned::into_inner).collect();
-        Ok(Self { name, description: written.description, operations, environment, home })
+        Ok(Self { name, description: written.description, operations, environment })
     }
 
     fn variables(&self) -> Vec<(String, OsString)> {
@@ -188,7 +198,7 @@ impl Toolkit for Manifest {
             let reason = format!("{} has no operation `{}`", self.name, call.operation);
             return Err(ToolError::new(ErrorKind::UnknownOperation, reason));
         };
-        operation.call(&call, &self.home, self.variables()).await
+        operation.call(&call, self.variables()).await
     }
 
     async fn preview(&self, call: &Call) -> Result<Option<Preview>, ToolError> {

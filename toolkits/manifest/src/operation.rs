@@ -1,49 +1,51 @@
 //! One operation: checked once when its manifest is read, then run with a call's arguments.
 
-use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
-use fimble_toolkit::{Call, ErrorKind, Operation as Declared, Preview, Risk, ToolError, is_python_name};
+use fimble_toolkit::{Call, Operation as Declared, Preview, Risk, ToolError, is_python_name};
 use serde_json::Value;
 
-use crate::command::{Command, Filled};
-use crate::output;
-use crate::parameter::Parameter;
+use crate::command::Command;
+use crate::output::Output;
+use crate::parameter::{Argument, Parameter};
 use crate::problem::Mistake;
-use crate::process::{self, Excess, Finished, Unfinished};
-use crate::written::{self, ResultKind};
+use crate::request::Request;
+use crate::running::Running;
+use crate::written;
 
-/// What a command may write, in KiB, unless its manifest's `output_kib` says otherwise.
+/// What a command may write or a server answer, in KiB, unless its manifest's `output_kib` says otherwise.
 pub const DEFAULT_OUTPUT_KIB: u64 = 1_024;
 /// The most that `output_kib` can say: 64 MiB.
 pub const MOST_OUTPUT_KIB: u64 = 64 * 1_024;
 /// The most that `timeout_s` can say: a day.
 pub const MOST_TIMEOUT_S: f64 = 86_400.0;
 
-/// Characters of a failed command's own words that the model reads.
-const SHOWN_CHARACTERS: usize = 1_000;
-
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) declared: Declared,
     parameters: Vec<Parameter>,
-    command: Command,
-    result: ResultKind,
-    output_kib: u64,
-    folder: Option<PathBuf>,
+    action: Action,
+}
+
+#[derive(Debug)]
+enum Action {
+    Command(Running),
+    Request(Box<Request>),
 }
 
 impl Operation {
-    /// `home` is the manifest's folder; relative paths in it start there.
+    /// `home` is the manifest's folder; relative paths in it start there. `environment` are the names that the manifest declares.
     ///
     /// # Errors
     /// The first thing that makes no sense.
-    pub(crate) fn new(written: written::Operation, home: &Path) -> Result<Self, Mistake> {
+    pub(crate) fn new(written: written::Operation, home: &Path, environment: &[String]) -> Result<Self, Mistake> {
         let name = written.name.get_ref();
+        let place = written.name.span();
         if !is_python_name(name) {
             let reason = format!("`{name}`, the name of an operation, is no Python name");
-            return Err(Mistake::at(written.name.span(), reason));
+            return Err(Mistake::at(place, reason));
         }
         let timeout = match &written.timeout_s {
             None => None,
@@ -66,148 +68,69 @@ impl Operation {
         let places: Vec<_> = written.params.0.iter().map(|(name, _)| name.span()).collect();
         let parameters = written.params.0.into_iter().map(|(name, parameter)| Parameter::new(&name, parameter));
         let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
-        let command = Command::new(name, &written.command, &parameters, &places)?;
+        let output = Output::new(written.result, written.pattern)?;
         let declared = Declared {
             name: name.clone(),
             description: written.description,
             parameters: parameters.iter().map(|parameter| parameter.declared.clone()).collect(),
-            returns: output::schema(written.result),
+            returns: output.schema(),
             risk: written.risk,
             idempotent: written.idempotent.unwrap_or(written.risk == Risk::Read),
             timeout,
             enabled: true,
         };
-        let folder = written.cwd.map(|folder| home.join(folder));
-        Ok(Self { declared, parameters, command, result: written.result, output_kib, folder })
+        let action = match (written.command, written.request) {
+            (Some(command), None) => {
+                let command = Command::new(name, &command, &parameters, &places)?;
+                let (home, folder) = (home.to_owned(), written.cwd.map(|folder| home.join(folder.into_inner())));
+                let is_read = declared.risk == Risk::Read;
+                Action::Command(Running { command, output, output_kib, home, folder, timeout, is_read })
+            }
+            (None, Some(request)) => {
+                if let Some(folder) = written.cwd {
+                    return Err(Mistake::at(folder.span(), format!("`{name}` is a request and has a `cwd`"))
+                        .with_hint("leave it out: only a command runs in a folder"));
+                }
+                let request = Request::new(name, request, &parameters, &places, environment, output, output_kib)?;
+                Action::Request(Box::new(request))
+            }
+            (None, None) => {
+                return Err(Mistake::at(place, format!("`{name}` does nothing"))
+                    .with_hint("give it a `command`, or a `[operation.request]` with a `url`"));
+            }
+            (Some(command), Some(_)) => {
+                return Err(Mistake::at(command.span(), format!("`{name}` has a command and a request"))
+                    .with_hint("make two operations of them"));
+            }
+        };
+        Ok(Self { declared, parameters, action })
     }
 
-    /// Runs the command for a call, with `variables` as its environment. Dropping the future kills it.
+    /// Runs the command, with `variables` as its environment, or sends the request. Dropping the future ends it.
     ///
     /// # Errors
-    /// `InvalidArgument`, `Unavailable`, `Timeout`, or `Failed` with what the command said.
-    pub(crate) async fn call(
-        &self,
-        call: &Call,
-        home: &Path,
-        variables: Vec<(String, std::ffi::OsString)>,
-    ) -> Result<Value, ToolError> {
-        let arguments = self.parameters.iter().map(|parameter| parameter.argument(call));
-        let filled = self.command.fill(&self.parameters, &arguments.collect::<Result<Vec<_>, _>>()?)?;
-        let mut command = tokio::process::Command::new(program(&filled.program, home));
-        command.args(&filled.arguments).env_clear().envs(variables).envs(filled.variables.iter().cloned());
-        if let Some(folder) = &self.folder {
-            // Else a missing folder reads as a missing program.
-            if !folder.is_dir() {
-                let reason = format!("`{}`, the folder to run `{}` in, is not there", folder.display(), filled.program);
-                return Err(ToolError::unavailable(reason).with_hint("do it another way, or tell the user"));
-            }
-            command.current_dir(folder);
+    /// `InvalidArgument`, `Unavailable`, `Timeout`, or what the command or the server said.
+    pub(crate) async fn call(&self, call: &Call, variables: Vec<(String, OsString)>) -> Result<Value, ToolError> {
+        let arguments = self.arguments(call)?;
+        match &self.action {
+            Action::Command(running) => running.run(call, &self.parameters, &arguments, variables).await,
+            Action::Request(request) => request.send(call, &self.declared, &self.parameters, &arguments).await,
         }
-        let excess = if self.declared.risk == Risk::Read { Excess::Stop } else { Excess::Drain };
-        let limit = usize::try_from(self.output_kib * 1_024).unwrap_or(usize::MAX);
-        let run = process::run(command, limit, excess);
-        let finished = tokio::select! {
-            finished = within(self.declared.timeout, run) => finished,
-            () = call.cancellation.cancelled() => {
-                return Err(ToolError::failed(format!("`{}` was stopped: the call was cancelled", filled.program)));
-            }
-        };
-        let Some(finished) = finished else {
-            let seconds = self.declared.timeout.unwrap_or_default().as_secs_f64();
-            let reason = format!("`{}` did not end within {seconds} s and was stopped", filled.program);
-            return Err(ToolError::new(ErrorKind::Timeout, reason));
-        };
-        let finished = finished.map_err(|unfinished| self.unfinished(unfinished, &filled))?;
-        self.result(&finished, &filled.program)
     }
 
-    /// The command that a call would run.
+    /// The command that a call would run, or the request that it would send.
     ///
     /// # Errors
     /// `InvalidArgument`.
     pub(crate) fn preview(&self, call: &Call) -> Result<Preview, ToolError> {
-        let arguments = self.parameters.iter().map(|parameter| parameter.argument(call));
-        let filled = self.command.fill(&self.parameters, &arguments.collect::<Result<Vec<_>, _>>()?)?;
-        let words: Vec<String> = std::iter::once(filled.program).chain(filled.arguments).collect();
-        let mut effect = serde_json::json!({"command": words});
-        if let (Some(effect), false) = (effect.as_object_mut(), filled.variables.is_empty()) {
-            effect.insert("variables".to_owned(), filled.variables.into_iter().collect());
-        }
-        Ok(Preview::of(effect))
-    }
-
-    fn result(&self, finished: &Finished, program: &str) -> Result<Value, ToolError> {
-        if !finished.status.success() {
-            let spoken = if finished.errors.trim_ascii().is_empty() { &finished.output } else { &finished.errors };
-            let reason = match said(spoken) {
-                said if said.is_empty() => format!("`{program}` {} and said nothing", ended(finished.status)),
-                said => format!("`{program}` {}: {said}", ended(finished.status)),
-            };
-            return Err(ToolError::failed(reason));
-        }
-        if finished.written > finished.output.len() as u64 {
-            let (written, kib) = (finished.written, self.output_kib);
-            let reason =
-                format!("`{program}` ran to its end but wrote {written} bytes, more than the {kib} KiB allowed");
-            return Err(ToolError::failed(reason).with_hint("what it does is done; do not repeat it for its output"));
-        }
-        output::value(self.result, &finished.output)
-            .map_err(|problem| ToolError::failed(format!("`{program}` {problem}")))
-    }
-
-    fn unfinished(&self, unfinished: Unfinished, filled: &Filled) -> ToolError {
-        let program = &filled.program;
-        match unfinished {
-            Unfinished::Excess => {
-                let reason = format!("`{program}` wrote more than the {} KiB allowed and was stopped", self.output_kib);
-                ToolError::failed(reason).with_hint("ask for less: a limit, a range or a filter")
-            }
-            Unfinished::NotStarted(error) if error.kind() == std::io::ErrorKind::ArgumentListTooLong => {
-                ToolError::invalid_argument(format!("the arguments are longer than `{program}` can be started with"))
-                    .with_hint("pass less, in several calls")
-            }
-            Unfinished::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                ToolError::unavailable(format!("the program `{program}` is not on this machine"))
-                    .with_hint("do it another way, or tell the user")
-            }
-            Unfinished::NotStarted(error) => {
-                ToolError::unavailable(format!("the program `{program}` cannot be started: {error}"))
-                    .with_hint("do it another way, or tell the user")
-            }
-            Unfinished::Lost(error) => ToolError::failed(format!("`{program}` was lost sight of and stopped: {error}")),
+        let arguments = self.arguments(call)?;
+        match &self.action {
+            Action::Command(running) => running.preview(&self.parameters, &arguments),
+            Action::Request(request) => request.preview(&self.parameters, &arguments),
         }
     }
-}
 
-/// `None` if the time was over first.
-async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
-        None => Some(work.await),
+    fn arguments(&self, call: &Call) -> Result<Vec<Option<Argument>>, ToolError> {
+        self.parameters.iter().map(|parameter| parameter.argument(call)).collect()
     }
-}
-
-/// A name is looked for in `PATH`; a relative path starts at the manifest's folder, wherever the command runs.
-fn program(name: &str, home: &Path) -> PathBuf {
-    if name.contains('/') { home.join(name) } else { PathBuf::from(name) }
-}
-
-fn ended(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended in an unknown way".to_owned(),
-    }
-}
-
-/// The end of a command's own words, without what would move a terminal's cursor.
-fn said(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let text: Vec<char> =
-        text.trim().chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect();
-    let cut = text.len().saturating_sub(SHOWN_CHARACTERS);
-    let shown: String = text.into_iter().skip(cut).collect();
-    if cut > 0 { format!("…{shown}") } else { shown }
 }

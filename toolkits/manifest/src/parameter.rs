@@ -1,4 +1,4 @@
-//! A parameter: what it declares, and an argument of it as the text that a command gets.
+//! A parameter: what it declares, and an argument of it as a command or a request gets it.
 
 use fimble_toolkit::{Call, Parameter as Declared, ToolError, is_python_name};
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ pub(crate) struct Parameter {
 /// One argument, as the command gets it.
 #[derive(Debug)]
 pub(crate) struct Argument {
+    pub(crate) value: Value,
     pub(crate) text: Text,
     /// May it begin with `-`? Otherwise a program could read it as an option.
     pub(crate) may_be_option: bool,
@@ -104,11 +105,11 @@ impl Parameter {
             Text::Many(many) => many.as_slice(),
         };
         if parts.iter().any(|part| part.contains('\0')) {
-            return Err(refuse("has a NUL character in it, which no command can take".to_owned()));
+            return Err(refuse("has a NUL character in it, which nothing can take".to_owned()));
         }
         // Choices and defaults are the author's own words.
         let may_be_option = self.allow_dash || given.is_none() || !self.choices.is_empty();
-        Ok(Some(Argument { text, may_be_option }))
+        Ok(Some(Argument { value: value.clone(), text, may_be_option }))
     }
 }
 

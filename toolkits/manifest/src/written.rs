@@ -1,6 +1,8 @@
 //! A manifest as its author wrote it, each part with its place in the text. It knows the format and checks no meaning.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use fimble_toolkit::Risk;
@@ -27,27 +29,80 @@ pub(crate) struct Toolkit {
 pub(crate) struct Operation {
     pub(crate) name: Spanned<String>,
     pub(crate) description: String,
-    pub(crate) command: Spanned<Vec<Spanned<String>>>,
+    pub(crate) command: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(crate) request: Option<Request>,
     pub(crate) risk: Risk,
     pub(crate) idempotent: Option<bool>,
     pub(crate) timeout_s: Option<Spanned<f64>>,
     #[serde(default)]
     pub(crate) result: ResultKind,
-    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) pattern: Option<Spanned<String>>,
+    pub(crate) cwd: Option<Spanned<PathBuf>>,
     pub(crate) output_kib: Option<Spanned<u64>>,
     #[serde(default)]
     pub(crate) params: Parameters,
 }
 
-/// What the command's output is.
+/// An HTTP request.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Request {
+    #[serde(default)]
+    pub(crate) method: Method,
+    pub(crate) url: Spanned<String>,
+    #[serde(default)]
+    pub(crate) query: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, Spanned<String>>,
+    pub(crate) json: Option<Spanned<Value>>,
+    pub(crate) body: Option<Spanned<String>>,
+}
+
+/// How a request acts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Method {
+    #[default]
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+/// What the output is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum ResultKind {
     #[default]
     Text,
     Lines,
     Json,
     Table,
+    /// With its place, since it needs a pattern.
+    Regex(Range<usize>),
+}
+
+impl<'de> Deserialize<'de> for ResultKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Word {
+            Text,
+            Lines,
+            Json,
+            Table,
+            Regex,
+        }
+
+        let word = Spanned::<Word>::deserialize(deserializer)?;
+        Ok(match word.get_ref() {
+            Word::Text => Self::Text,
+            Word::Lines => Self::Lines,
+            Word::Json => Self::Json,
+            Word::Table => Self::Table,
+            Word::Regex => Self::Regex(word.span()),
+        })
+    }
 }
 
 /// The types that a parameter can have.

@@ -166,8 +166,8 @@ async fn an_argument_that_does_not_fit_is_refused() {
         ("'str'", json!({"v": 1}), "argument `v` must be str, not 1"),
         ("'int'", json!({"v": 1.5}), "argument `v` must be int, not 1.5"),
         ("'list'", json!({"v": ["a", 1]}), r#"argument `v` must be list[str], not ["a",1]"#),
-        ("'str'", json!({"v": "a\0b"}), "argument `v` has a NUL character in it, which no command can take"),
-        ("'list'", json!({"v": ["a", "\0"]}), "argument `v` has a NUL character in it, which no command can take"),
+        ("'str'", json!({"v": "a\0b"}), "argument `v` has a NUL character in it, which nothing can take"),
+        ("'list'", json!({"v": ["a", "\0"]}), "argument `v` has a NUL character in it, which nothing can take"),
         ("{type = 'str', choices = ['a', 'b']}", json!({"v": "c"}), r#"argument `v` must be one of "a", "b", not "c""#),
         (
             "{type = 'list', choices = ['a', 'b']}",

@@ -174,7 +174,7 @@ fn a_mistake_in_the_head_is_told_with_its_line() {
 fn a_mistake_in_an_operation_is_told_with_its_line() {
     for (lines, line, reason) in [
         ("command = ['true']", 3, "missing field `risk`"),
-        ("risk = 'read'", 3, "missing field `command`"),
+        ("risk = 'read'", 4, "`run` does nothing"),
         ("risk = 'reed'\ncommand = []", 6, "unknown variant `reed`, expected one of `read`, `write`, `destructive`"),
         ("risk = 'read'\ncommand = 'ls {x}'", 7, "invalid type: string \"ls {x}\", expected a sequence"),
         ("risk = 'read'\ncommand = []", 7, "the command of `run` names no program"),
@@ -182,13 +182,13 @@ fn a_mistake_in_an_operation_is_told_with_its_line() {
         (
             "risk = 'read'\ncommand = ['true']\nresult = 'yaml'",
             8,
-            "unknown variant `yaml`, expected one of `text`, `lines`, `json`, `table`",
+            "unknown variant `yaml`, expected one of `text`, `lines`, `json`, `table`, `regex`",
         ),
         (
             "risk = 'read'\ncommand = ['true']\nshell = true",
             8,
-            "unknown field `shell`, expected one of `name`, `description`, `command`, `risk`, `idempotent`, \
-             `timeout_s`, `result`, `cwd`, `output_kib`, `params`",
+            "unknown field `shell`, expected one of `name`, `description`, `command`, `request`, `risk`, `idempotent`, \
+             `timeout_s`, `result`, `pattern`, `cwd`, `output_kib`, `params`",
         ),
         ("risk = 'read'\ncommand = ['true']\ntimeout_s = 0", 8, "`timeout_s` is above 0 and at most 86400, not 0"),
         ("risk = 'read'\ncommand = ['true']\ntimeout_s = nan", 8, "`timeout_s` is above 0 and at most 86400, not NaN"),
