@@ -171,7 +171,12 @@ class Round:
             shown = None if value is None else preview.display(value, _VALUE)
             return {"kind": "returned", "value": shown}
         except BaseException as error:
-            return self._ending_of(error)
+            try:
+                return self._ending_of(error)
+            except MemoryError:
+                # Even what there is to say of it did not fit.
+                _forget(error)
+                return {"kind": "limit", "limit": "memory", "message": limits.MEMORY_SENTENCE}
 
     def _run_statements(self):
         value, total = None, len(self._statements)
@@ -202,7 +207,7 @@ class Round:
         for one in _chain(error):
             if isinstance(one, limits.Limit):
                 return self._limit(one.limit, one.sentence, error)
-        if isinstance(error, MemoryError):
+        if isinstance(error, MemoryError) or _is_starved(error):
             ending = self._limit("memory", limits.MEMORY_SENTENCE, error)
             _forget(error)
             return ending
@@ -307,6 +312,11 @@ def _chain(error):
         seen.append(error)
         error = error.__cause__ or error.__context__
     return seen
+
+
+def _is_starved(error):
+    """True for what CPython raises where it had no memory left for a MemoryError (a deep recursion, as a rule)."""
+    return type(error) is SystemError and error.args == ("error return without exception set",)
 
 
 def _forget(error):

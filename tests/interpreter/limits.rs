@@ -156,6 +156,22 @@ async fn memory_is_limited() {
 }
 
 #[tokio::test]
+async fn a_recursion_without_end_uses_memory_up() {
+    let interpreter = start().await;
+    let source =
+        "import sys\nsys.setrecursionlimit(10**9)\ndef deep(level):\n    return deep(level + 1)\nkept = 1\ndeep(0)";
+    // How much is left when it ends differs with the limit.
+    for memory_mib in [64, 80, 96, 104, 128] {
+        let mut run = program(source);
+        run.limits.memory_mib = memory_mib;
+        let finished = finish(&interpreter, run, &Arc::default()).await;
+        assert!(matches!(finished.ending, Ending::Limit { limit: "memory", .. }), "{memory_mib}: {finished:?}");
+        let written: Vec<_> = finished.written.iter().map(|variable| variable.name.as_str()).collect();
+        assert_eq!(written, ["sys", "deep", "kept"]);
+    }
+}
+
+#[tokio::test]
 async fn output_is_cut_with_a_mark() {
     let interpreter = start().await;
     let mut run = program("print('begin')\nfor n in range(20_000): print(n)\nprint('end')");
