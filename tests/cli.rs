@@ -178,6 +178,9 @@ fn a_session_tells_what_its_variables_were_and_what_wrote_them() {
     assert_eq!(lines[3..7], source, "{blamed}");
     assert!(lines[7].starts_with("call files_toolkit.read(path=\"a.txt\"") && lines.len() == 8, "{blamed}");
     assert!(ask(&["blame", id, "limit", "--at", "1"]).1.contains("line 1:\n    limit = 3\n"));
+    // A part of a result came of the same call.
+    let part = ask(&["blame", id, "text", "--at", "1"]).1;
+    assert!(part.contains("line 5:\n    text = read.text\ncall files_toolkit.read("), "{part}");
 
     let missing = format!(
         "error: there is no variable `text` after round 2\n\nhint: `fimble sessions vars {id} --at 2` lists those there were\n"

@@ -15,6 +15,7 @@ mod literal_type;
 mod mutation;
 mod names;
 mod owner;
+mod provenance;
 mod quotes;
 mod repair;
 mod result_type;
@@ -36,9 +37,10 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use provenance::{Provenance, provenance};
 pub use scaffold::{Failed, HOLE_INDENT, Scaffold, ScaffoldInput};
 pub use splice::{from_file, reopened, splice};
-pub use statements::{after_statements, statement_at, statements};
+pub use statements::{after_statements, statements};
 pub use stream::{hole_end, is_complete};
 
 use crate::record::Variable;

@@ -26,7 +26,7 @@ pub(super) fn segments_until(segments: &[Segment], round: u64) -> usize {
 
 /// The round that went back behind this one, if there is one: then what was said in it is no more.
 pub(super) fn undone_by(rounds: &[Round], number: u64) -> Option<u64> {
-    let behind = |round: &&Round| is_way_back(round) && round.parents.last().copied().unwrap_or_default() < number;
+    let behind = |round: &&Round| way_back(round).is_some_and(|target| target < number);
     rounds.iter().filter(|round| round.number > number).find(behind).map(|round| round.number)
 }
 
@@ -35,9 +35,10 @@ pub(super) fn goal_of_way_back(round: u64) -> String {
     format!("back to round {round}")
 }
 
-fn is_way_back(round: &Round) -> bool {
+/// The round to whose end a round went back that does nothing else.
+pub(super) fn way_back(round: &Round) -> Option<u64> {
     let target = round.parents.last().copied().unwrap_or_default();
-    round.hole.is_empty() && round.goal == goal_of_way_back(target)
+    (round.hole.is_empty() && round.goal == goal_of_way_back(target)).then_some(target)
 }
 
 /// True for what the user answered to a program's question, see `agent/act.rs`.

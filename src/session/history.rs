@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::Session;
-use crate::program::statement_at;
+use super::cut::way_back;
+use crate::program::provenance;
 use crate::record::{CallRecord, Round, Variable};
 use crate::store::StoreError;
 
@@ -28,7 +29,7 @@ pub struct Origin {
     pub round: Round,
     /// The statement that did, as it stands in the round's hole; empty if the program did not say which.
     pub statement: String,
-    /// The calls that the statement made, in order.
+    /// The calls of the statement, and of those before it in the round that bound what it reads, in order.
     pub calls: Vec<CallRecord>,
 }
 
@@ -66,25 +67,34 @@ impl Session {
         Ok(changes.into_iter().map(|(_, change)| change).collect())
     }
 
-    /// What wrote the variable that was there at the end of that round; `None` if there was none of that name.
+    /// What wrote the variable that was there at the end of that round; `None` if there was none of that name. A round that went
+    /// back wrote nothing: the round that it went back to, or one before that, did.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn origin(&self, name: &str, at: u64) -> Result<Option<Origin>, StoreError> {
-        let Some(variable) = self.variables_at(at).await?.into_iter().find(|variable| variable.name == name) else {
-            return Ok(None);
-        };
-        let before = variable.round.saturating_sub(1);
-        let found = self.rounds(before).await?.into_iter().find(|round| round.number == variable.round);
-        let round = found.ok_or(StoreError::Corrupt {
-            what: "round",
-            message: format!("round {} of `{name}` is not there", variable.round),
-        })?;
-        let Some((lines, statement)) = statement_at(&round.hole, variable.line) else {
+        let (mut variable, mut round) = (None, None);
+        let mut until = Some(at);
+        while let Some(at) = until {
+            let Some(found) = self.variables_at(at).await?.into_iter().find(|variable| variable.name == name) else {
+                return Ok(None);
+            };
+            let since = self.rounds(found.round.saturating_sub(1)).await?;
+            let wrote = since.into_iter().find(|round| round.number == found.round);
+            let wrote = wrote.ok_or_else(|| StoreError::Corrupt {
+                what: "round",
+                message: format!("round {} of `{name}` is not there", found.round),
+            })?;
+            // Each way leads to an earlier round.
+            until = way_back(&wrote).filter(|target| *target < wrote.number);
+            (variable, round) = (Some(found), Some(wrote));
+        }
+        let (Some(variable), Some(round)) = (variable, round) else { return Ok(None) };
+        let Some(from) = provenance(&round.hole, variable.line) else {
             return Ok(Some(Origin { variable, round, statement: String::new(), calls: Vec::new() }));
         };
         let mut calls = self.calls(round.number).await?;
-        calls.retain(|call| lines.contains(&call.site.line));
-        Ok(Some(Origin { variable, round, statement, calls }))
+        calls.retain(|call| from.lines.iter().any(|lines| lines.contains(&call.site.line)));
+        Ok(Some(Origin { variable, round, statement: from.statement, calls }))
     }
 }

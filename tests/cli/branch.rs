@@ -47,6 +47,9 @@ fn a_session_that_went_back_goes_on_from_there() {
     assert_eq!(described(&output), (Some(0), "1 [1, 2] False\n".to_owned(), String::new()));
     let vars = stdout(&home.output(&["sessions", "vars", &id, "--at", "3"], ""));
     assert!(vars.contains("z: int = 3"), "{vars}");
+    // The way back wrote nothing of its own.
+    let blamed = stdout(&home.output(&["sessions", "blame", &id, "y"], ""));
+    assert!(blamed.contains("\nround 1  20") && blamed.contains("line 2:\n    y = [1, 2]\n"), "{blamed}");
 
     let undone = home.output(&["sessions", "fork", &id, "--at", "3"], "");
     let expected = "error: round 3 was undone by round 4, which went back behind it\n\n\
