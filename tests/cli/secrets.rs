@@ -92,6 +92,49 @@ raise ValueError(key)
     assert!(output.status.code() == Some(0) && is_clean(&shown) && is_clean(&told), "{shown}{told}");
 }
 
+/// Kills the process when it goes out of scope.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server that wants [`VALUE`], and its port.
+fn redis_with_password() -> (Killed, u16) {
+    // Between here and the server's start another process may take the port; then the server says so and the test fails.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = std::process::Command::new("redis-server");
+    command.args(["--port", &port.to_string(), "--requirepass", VALUE, "--save", ""]).stdout(Stdio::piped());
+    let mut server = Killed(command.spawn().expect("`scripts/setup tests` installs `redis-server`"));
+    let said = std::io::BufRead::lines(std::io::BufReader::new(server.0.stdout.take().unwrap()));
+    let is_ready = said.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
+    assert!(is_ready);
+    (server, port)
+}
+
+#[test]
+fn an_address_names_a_secret() {
+    let home = Home::new();
+    let ask = ["run", "-", "-c", "toolkits.redis.url=redis://:${WALLET_PHRASE}@127.0.0.1:1/"];
+    let output = home.output(&ask, "print(1)");
+    let expected = "error: `toolkits.redis.url` names the secret `WALLET_PHRASE`, which has no value\n\n\
+                    hint: `fimble secrets set WALLET_PHRASE` keeps it, or an environment variable of this name\n";
+    assert_eq!(described(&output), (Some(2), String::new(), expected.to_owned()));
+
+    let (_server, port) = redis_with_password();
+    let url = format!("toolkits.redis.url=redis://:${{WALLET_PHRASE}}@127.0.0.1:{port}/");
+    let mut run = home.fimble(&["run", "-", "-c", &url]);
+    run.env("WALLET_PHRASE", VALUE).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = run.spawn().unwrap();
+    let program = "print((await redis_toolkit.memory()).used_bytes > 0, 'tr0ub' + '4dor/&3 key')";
+    child.stdin.take().unwrap().write_all(program.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "True ********\n"), "{}", stderr(&output));
+}
+
 #[test]
 fn a_command_may_know_a_secret_and_its_silence_is_told() {
     let home = Home::new();
