@@ -34,6 +34,10 @@ const HELP: &str = "\
 /quit            leave (also Ctrl-D)
 Ctrl-C stops the running round and nothing else.";
 
+/// Of the user's last sessions so many are looked at for one that waits, and so many of those are named.
+const LOOKED_AT: u32 = 100;
+const NAMED: usize = 3;
+
 /// Talk to the assistant. Without `--ask`, a conversation; each message is answered by programs that it writes and runs.
 #[derive(Debug, Args)]
 pub(super) struct Chat {
@@ -181,6 +185,9 @@ impl Conversation {
         if let Err(failure) = self.go_on().await {
             self.complain(&failure);
         }
+        if let Err(failure) = self.tell_waiting().await {
+            self.complain(&failure);
+        }
         let mut ends = open::Ends::new();
         let mut editor = line_editor();
         let terminal = tcgetattr(std::io::stdin());
@@ -249,6 +256,23 @@ impl Conversation {
             }
         }
         Ok(Next::Read)
+    }
+
+    /// Names the other sessions that wait for the user.
+    async fn tell_waiting(&mut self) -> Result<(), Failure> {
+        let own = &self.session.record().id;
+        let mut listed = self.store.sessions(open::TENANT, &open::user(), LOOKED_AT).await?;
+        listed.retain(|session| session.id != *own && sessions::waits_for_user(session));
+        for session in listed.iter().take(NAMED) {
+            // A program that was run by hand has no conversation to go on with.
+            let command = if session.turn.is_some() { "/resume" } else { "fimble sessions resume" };
+            let (title, state) = (sessions::title(session), sessions::state(session).trim());
+            self.note(&format!("{title} {state} · {command} {}", session.id));
+        }
+        if let Some(more) = listed.len().checked_sub(NAMED).filter(|more| *more > 0) {
+            self.note(&format!("{more} more wait · /sessions lists them"));
+        }
+        Ok(())
     }
 
     /// Lets the person write what is left of the last program.

@@ -199,21 +199,32 @@ pub(super) async fn list(store: &dyn Store) -> Result<(), Failure> {
     for session in store.sessions(open::TENANT, &open::user(), LISTED).await? {
         let when = session.updated_at.strftime("%Y-%m-%d %H:%M");
         let state = state(&session);
-        out!("{}  {when}  {:>3} rounds  {}{state}", session.id, session.rounds, clip(&session.title, 80));
+        let gap = if state.is_empty() { "" } else { "  " };
+        out!("{}  {when}  {:>3} rounds  {}{gap}{state}", session.id, session.rounds, title(&session));
     }
     Ok(())
 }
 
+/// A session's title as it is shown.
+pub(super) fn title(session: &SessionRecord) -> String {
+    clip(&session.title, 80)
+}
+
 /// What a list says of a session that is not at rest.
-fn state(session: &SessionRecord) -> &'static str {
+pub(super) fn state(session: &SessionRecord) -> &'static str {
     match session.status {
-        SessionStatus::Running => "  (at work, or cut off)",
-        SessionStatus::AwaitingApproval => "  (waits for an approval)",
-        SessionStatus::AwaitingUser => "  (waits for an answer)",
-        SessionStatus::AwaitingTask => "  (sleeps)",
-        SessionStatus::Failed => "  (failed)",
+        SessionStatus::Running => "(at work, or cut off)",
+        SessionStatus::AwaitingApproval => "(waits for an approval)",
+        SessionStatus::AwaitingUser => "(waits for an answer)",
+        SessionStatus::AwaitingTask => "(sleeps)",
+        SessionStatus::Failed => "(failed)",
         SessionStatus::Idle | SessionStatus::Finished => "",
     }
+}
+
+/// True for one that goes on only when the user has said something.
+pub(super) fn waits_for_user(session: &SessionRecord) -> bool {
+    matches!(session.status, SessionStatus::AwaitingApproval | SessionStatus::AwaitingUser)
 }
 
 /// Events that are read at once.
