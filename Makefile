@@ -1,7 +1,7 @@
 # make chat         the assistant in this terminal;  make chat ASK="…" answers once
 # make test         all tests, the fast ones first
 # make eval         the evaluation tasks with the local model (long);  make eval EVAL="--encoding chat --task last-commit"
-# make bench        what is measured;  make bench PEERS=FOLDER  with a peers' benchmark beside it;  STORE=redis://… for that store
+# make bench        what is measured;  make bench PEERS=FOLDER  with a peers' benchmark beside it;  STORE=redis://… for that Redis
 # make soak         20,000 rounds with random kills (some minutes);  make soak SOAK="2000 reduced" for less
 # make fuzz         each fuzz target for FUZZ_SECONDS (60);  make fuzz FUZZ=done FUZZ_SECONDS=600
 # make setup        only what the others would install
@@ -13,6 +13,7 @@ export ASK
 EVAL ?=
 PEERS ?=
 STORE ?=
+ROUNDS ?= 10000
 PEERS_ARGUMENTS ?=
 FIMBLE := target/debug/fimble
 SLOW := binary(cli) & test(a_new_crate_is_built) | binary(llm_local) | binary(real_model) | binary(numpy) | binary(durability) | binary(interpreter) & test(/^(attacks::(what_the_kernel|bytes_from)|conformance|soak|users::attacks)/)
@@ -24,7 +25,7 @@ FUZZ ?= wire message done round program files
 FUZZ_SECONDS ?= 60
 SANITIZER ?= none
 
-.PHONY: setup build chat test fast slow eval bench soak fuzz install
+.PHONY: setup build chat test fast slow eval bench bench-redis soak fuzz install
 
 setup:
 	@scripts/setup
@@ -62,14 +63,21 @@ bench: setup
 	cargo run --release --example round
 	cargo run --release --example gate
 	cargo run --release --example check_speed
-	cargo run --release --example store_speed -- $(STORE)
-ifneq ($(filter redis%,$(STORE)),)
-	cargo run --release --example replicas -- $(STORE)
+	cargo run --release --example store_speed -- "" $(ROUNDS)
+ifeq ($(strip $(STORE)),)
+	@scripts/setup tests
+	scripts/with_redis $(MAKE) bench-redis
+else
+	$(MAKE) bench-redis
 endif
 ifneq ($(strip $(PEERS)),)
 	cargo build --release --example peer
 	FIMBLE_PEER="$(CURDIR)/target/release/examples/peer" python3 benches/peers.py "$(PEERS)" $(PEERS_ARGUMENTS)
 endif
+
+bench-redis:
+	cargo run --release --example store_speed -- "$(STORE)" $(ROUNDS)
+	cargo run --release --example replicas -- "$(STORE)"
 
 soak: setup
 	cargo run --release --example soak $(SOAK)
