@@ -1,6 +1,6 @@
 //! Follows what toolkit calls return through the names they are assigned to, and checks the fields that are used.
 //!
-//! Only what is sure counts: names bound once, at the top level. Models take an object with rows in it for the rows;
+//! Only what is sure counts: names bound once, at the top level, or each time to a call of the same operation. Models take an object with rows in it for the rows;
 //! where it has one list only, that list is meant, and is written.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,14 +31,20 @@ pub(super) fn check_results(
     known: &Known<'_>,
     edits: &mut Edits,
 ) -> (Vec<Finding>, Vec<Finding>) {
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for binding in &names.bound {
         *counts.entry(&binding.name).or_default() += 1;
     }
     let deferred = deferred_names(body);
     let mutations = mutations(body);
     let is_followed = |name: &str| !deferred.contains(name) && !mutations.asked.contains(name);
-    let once = |name: &str| counts.get(name) == Some(&1) && !names.local.contains(name) && is_followed(name);
+    let mut assigned = Assigned { toolkits, results: BTreeMap::new() };
+    assigned.visit_body(body);
+    let has_one_type = |name: &str| {
+        let count = counts.get(name).copied().unwrap_or_default();
+        count == 1 || assigned.results.get(name).is_some_and(|results| results.len() == count && is_same(results))
+    };
+    let once = |name: &str| has_one_type(name) && !names.local.contains(name) && is_followed(name);
     let once = names.bound.iter().map(|binding| binding.name.clone()).filter(|name| once(name)).collect();
     let carried = known.shapes.iter().filter(|(name, _)| !names.redefines(name) && !toolkits.has(name));
     let carried = carried.filter(|(name, _)| is_followed(name));
@@ -64,11 +70,37 @@ pub(super) fn check_results(
     if results.is_changed { (Vec::new(), results.hints) } else { (results.findings, results.hints) }
 }
 
+/// The calls whose results a program assigns to a name alone.
+struct Assigned<'a, 't> {
+    toolkits: &'t Toolkits<'a>,
+    /// Toolkit and operation of each.
+    results: BTreeMap<String, Vec<(String, String)>>,
+}
+
+impl<'e> Visitor<'e> for Assigned<'_, '_> {
+    fn visit_stmt(&mut self, statement: &'e Stmt) {
+        if let Stmt::Assign(assign) = statement
+            && let [Expr::Name(name)] = assign.targets.as_slice()
+        {
+            let value = assign.value.as_await_expr().map_or(&*assign.value, |awaited| &*awaited.value);
+            if let Some((toolkit, operation)) = value.as_call_expr().and_then(|call| self.toolkits.called(call)) {
+                let result = (toolkit.name.clone(), operation.to_owned());
+                self.results.entry(name.id.to_string()).or_default().push(result);
+            }
+        }
+        visitor::walk_stmt(self, statement);
+    }
+}
+
+fn is_same(results: &[(String, String)]) -> bool {
+    results.windows(2).all(|pair| pair[0] == pair[1])
+}
+
 struct Results<'a, 'e> {
     source: &'a str,
     names: &'a Names,
     toolkits: &'a Toolkits<'a>,
-    /// Names whose one binding says their type everywhere.
+    /// Names whose bindings say one type, everywhere.
     once: BTreeSet<String>,
     types: BTreeMap<String, Type<'a>>,
     mutations: Mutations,

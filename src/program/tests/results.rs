@@ -23,6 +23,11 @@ fn an_object_with_rows_that_is_used_as_a_list_gets_their_name() {
             "p = await ops_toolkit.ports()\nx = sorted(p, key=lambda a: a.port)[0].port",
             "p = await ops_toolkit.ports()\nx = sorted(p.ports, key=lambda a: a.port)[0].port",
         ),
+        // Bound twice, to the same operation.
+        (
+            "p = await ops_toolkit.ports()\nif not p:\n    p = ops_toolkit.ports()\nprint(p[0].port)",
+            "p = await ops_toolkit.ports()\nif not p.ports:\n    p = await ops_toolkit.ports()\nprint(p.ports[0].port)",
+        ),
     ];
     for (before, after) in rows {
         let (hole, repairs) = hole(before);
@@ -31,6 +36,17 @@ fn an_object_with_rows_that_is_used_as_a_list_gets_their_name() {
     }
     let (_, repairs) = hole(rows[0].0);
     assert_eq!(repairs, ["line 2: wrote `.ports` after `p`, which is a Ports, no list"]);
+}
+
+#[test]
+fn a_name_that_is_bound_to_something_else_too_is_not_followed() {
+    for source in [
+        "p = await ops_toolkit.ports()\np = p.ports\nprint(p[0].port)",
+        "p = await ops_toolkit.ports()\nfor p in [1]:\n    print(p)\nprint(p[0])",
+        "p = await ops_toolkit.ports()\np = await ops_toolkit.disks()\nprint(p[0].anything)",
+    ] {
+        assert_eq!(hole(source), (format!("{source}\n"), Vec::<String>::new()));
+    }
 }
 
 #[test]
