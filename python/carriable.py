@@ -87,6 +87,9 @@ for _name in LATE:
         late_types.when(_name, lambda module: _PLAIN_KEYS.update(objects.ids(late_kinds(module))))
 _WITH_ATTRIBUTES = objects.ids((collections.OrderedDict, collections.Counter, functools.partial))
 SEQUENCES = objects.ids((list, tuple, set, frozenset, collections.deque))
+# What values of packages hold, and the bytes that their own content takes, as functions by the id of the type. The files
+# that know a package add them.
+PACKAGED = {}
 
 
 def too_large(cap):
@@ -126,6 +129,16 @@ def children_of(value, kind, names):
     else:
         payload = () if base is object else (payload_of(value, base),)
     return [*payload, *objects.state(value).values()]
+
+
+def packaged(look, *given):
+    """What `look` gives, for code of packages: it may be of any version, and a program may have changed it. Raises NotCarried."""
+    try:
+        return look(*given)
+    except (NotCarried, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise NotCarried(f"it cannot be looked at: {type(error).__name__}: {str(error)[:100]}") from None
 
 
 def is_enum(kind):

@@ -11,7 +11,7 @@ The text is a plain JSON tree where the value is one: None, bool, str, finite fl
     timezone [timedelta, name?]   zoneinfo "key"   decimal "text"   fraction [numerator, denominator]   uuid "hex"
     path [class, text]   ip [class, text]   pattern [pattern, flags]   enum [class, value or name]   partial [f, args, kw]
     object [class, state, payload?]   error [class, args, state]   name "session global"   global "module:qualname"
-    lost "reason"
+    lost "reason"   and what `arrays` and `frames` say
 
 A class is a session's name, or `module:qualname`. A container that is met more than once carries `"n": number`, and is
 `{"$": "ref", "n": number}` where it is met again; so cycles and sharing within one variable are kept.
@@ -31,8 +31,8 @@ from itertools import chain
 
 from _fimble import late_types, objects
 from _fimble.carriable import (
-    DEPTH, LEAVES, MAPPINGS, PATHS, SEQUENCES, NotCarried, children_of, error_arguments, global_path, is_enum, items_of,
-    known_class, late_kinds, payload_of, too_large,
+    DEPTH, LEAVES, MAPPINGS, PACKAGED, PATHS, SEQUENCES, NotCarried, children_of, error_arguments, global_path, is_enum, items_of,
+    known_class, late_kinds, packaged, payload_of, too_large,
 )
 from _fimble.records import Record
 from _fimble.wire import dumps, native
@@ -124,7 +124,12 @@ class _Survey:
                     children = chain.from_iterable(dict.items(value))
             else:
                 self.plain = only_records = False
-                children = children_of(value, kind, self._names)
+                look = PACKAGED.get(id(kind))
+                if look is not None:
+                    children, size = packaged(look, value)
+                    self._spend(size)
+                else:
+                    children = children_of(value, kind, self._names)
                 # Children made on the spot must live as long as their ids are compared.
                 keep.append(children)
             if type(children) is not chain:
@@ -219,9 +224,9 @@ class _Builder:
             return {"$": kind.__name__, "v": [build(value.start), build(value.stop), build(value.step)]}
         if kind is types.SimpleNamespace:
             return {"$": "namespace", "v": self._mapping(object.__getattribute__(value, "__dict__").items())}
-        standard = _STANDARD.get(id(kind))
-        if standard is not None:
-            return standard(value, build)
+        write = WRITERS.get(id(kind))
+        if write is not None:
+            return packaged(write, value, build) if id(kind) in PACKAGED else write(value, build)
         if kind is functools.partial:
             return {"$": "partial", "v": [build(value.func), build(value.args), build(value.keywords)]}
         name = self._names.get(value)
@@ -286,13 +291,13 @@ def _named_text(tag, kind):
     return lambda value, _: {"$": tag, "v": [kind.__name__, text(value)]}
 
 
-_ZONES = set(objects.ids((datetime.timezone,)))
+ZONES = set(objects.ids((datetime.timezone,)))
 
 
 def _moment(tag):
     def write(value, build):
         zone = value.tzinfo
-        if zone is not None and id(type(zone)) not in _ZONES:
+        if zone is not None and id(type(zone)) not in ZONES:
             raise NotCarried(f"its time zone is a {objects.class_name(type(zone))}; use datetime.timezone or ZoneInfo")
         bare = {"$": tag, "v": value.replace(tzinfo=None, fold=0).isoformat()}
         if zone is not None:
@@ -314,7 +319,7 @@ def _offset(value, build):
     return {"$": "timezone", "v": [build(part) for part in datetime.timezone.__getinitargs__(value)]}
 
 
-_WRITERS = {
+_PLAIN_WRITERS = {
     datetime.datetime: _moment("datetime"),
     datetime.time: _moment("time"),
     datetime.date: lambda value, _: {"$": "date", "v": value.isoformat()},
@@ -326,28 +331,29 @@ _WRITERS = {
     type(NotImplemented): lambda value, _: {"$": "const", "v": "NotImplemented"},
     **{kind: _named_text("path", kind) for kind in PATHS},
 }  # fmt: skip
-_STANDARD = {id(kind): write for kind, write in _WRITERS.items()}
+# How a value is written, `(value, build) -> tree`, by the id of its type. The files that know a package add theirs.
+WRITERS = {id(kind): write for kind, write in _PLAIN_WRITERS.items()}
 
 
 def _learn_fractions(fractions):
     numerator = fractions.Fraction.__dict__["_numerator"].__get__
     denominator = fractions.Fraction.__dict__["_denominator"].__get__
-    _STANDARD[id(fractions.Fraction)] = lambda value, build: {
+    WRITERS[id(fractions.Fraction)] = lambda value, build: {
         "$": "fraction", "v": [build(numerator(value)), build(denominator(value))],
     }  # fmt: skip
 
 
 def _learn_uuids(uuid):
     number = uuid.UUID.__dict__["int"].__get__
-    _STANDARD[id(uuid.UUID)] = lambda value, _: {"$": "uuid", "v": f"{number(value):032x}"}
+    WRITERS[id(uuid.UUID)] = lambda value, _: {"$": "uuid", "v": f"{number(value):032x}"}
 
 
 def _learn_zones(zoneinfo):
-    _ZONES.add(id(zoneinfo.ZoneInfo))
-    _STANDARD[id(zoneinfo.ZoneInfo)] = _zone
+    ZONES.add(id(zoneinfo.ZoneInfo))
+    WRITERS[id(zoneinfo.ZoneInfo)] = _zone
 
 
 late_types.when("fractions", _learn_fractions)
 late_types.when("uuid", _learn_uuids)
 late_types.when("zoneinfo", _learn_zones)
-late_types.when("ipaddress", lambda module: _STANDARD.update({id(kind): _named_text("ip", kind) for kind in late_kinds(module)}))
+late_types.when("ipaddress", lambda module: WRITERS.update({id(kind): _named_text("ip", kind) for kind in late_kinds(module)}))

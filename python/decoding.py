@@ -22,6 +22,15 @@ from _fimble.wire import loads
 _module = importlib.import_module
 
 
+def package(name):
+    """The package, imported. Raises Lost if it is not there."""
+    try:
+        return _module(name)
+    except ImportError as error:
+        missing = error.name or name
+        raise Lost(f"it needs the package `{missing}`, which is not among `interpreter.packages`") from None
+
+
 class Lost(Exception):
     """The text says that the value could not be carried; the text of the error is the reason."""
 
@@ -99,16 +108,20 @@ class _Reader:
             if number in self._made:
                 return self._made[number]
             self._begun.add(number)
-        empty = _EMPTY.get(tag)
+        empty = EMPTY.get(tag)
         if empty is not None:
             value = empty(self, tree)
             if number is not None:
                 self._made[number] = value
-            self._fill(tag, value, tree["v"])
+            fill = FILLERS.get(tag)
+            if fill is not None:
+                fill(self, value, tree)
+            else:
+                self._fill(tag, value, tree["v"])
             return value
         if tag == "object":
             return self._object(tree["v"], number)
-        value = _READ[tag](self, tree["v"], tree)
+        value = READERS[tag](self, tree["v"], tree)
         if number is not None:
             self._made[number] = value
         return value
@@ -120,6 +133,15 @@ class _Reader:
                 self._open.append((target, len(target), value.number))
             target.append(value)
         return target
+
+    def into_places(self, target, trees):
+        """Sets the items of something of that length."""
+        for index, tree in enumerate(trees):
+            value = self.read(tree)
+            if type(value) is _Later:
+                self._open.append((target, index, value.number))
+            else:
+                target[index] = value
 
     def _into_dict(self, target, trees):
         for key, tree in trees.items():
@@ -265,7 +287,10 @@ def _lost(_reader, reason, _):
     raise Lost(reason)
 
 
-_EMPTY = {
+# The empty container of a tag, `(reader, tree)`; and what fills it, `(reader, value, tree)`, where `_fill` does not know how.
+# The files that know a package add theirs, here and to `READERS`.
+FILLERS = {}
+EMPTY = {
     "list": lambda reader, tree: [],
     "dict": lambda reader, tree: {},
     "record": lambda reader, tree: Record(),
@@ -277,7 +302,8 @@ _EMPTY = {
     "deque": _deque,
 }
 
-_READ = {
+# The value of a tag, `(reader, payload, tree)`.
+READERS = {
     "int": lambda reader, text, _: int(text, 16),
     "float": lambda reader, text, _: float(text),
     "str": lambda reader, points, _: "".join(map(chr, points)),

@@ -17,13 +17,20 @@ def when(module, take):
 
 def learn():
     """Looks for modules that were imported since."""
-    for name in [name for name in _waiting if type(sys.modules.get(name)) is types.ModuleType]:
+    for name in [name for name in _waiting if _is_there(sys.modules.get(name))]:
         for take in _waiting.pop(name):
             try:
                 take(sys.modules[name])
             except Exception:
                 # A module of the program's own, which took the name.
                 continue
+
+
+def _is_there(module):
+    """True for a module that is imported to its end."""
+    if type(module) is not types.ModuleType:
+        return False
+    return getattr(module.__dict__.get("__spec__"), "_initializing", False) is not True
 
 
 def is_one(value, module, name):

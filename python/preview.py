@@ -32,6 +32,11 @@ _MAPPINGS = {
 }  # fmt: skip
 
 
+# For values of packages, by the id of the type, functions that run no code of a program's classes: what is written in the
+# value's place, a text or a list of items; and its type for a reader, an expression of Python. The files that know a package
+# add them.
+SHOWN, TYPE_NAMES = {}, {}
+
 _OPEN_IDS, _MAPPING_IDS = objects.ids(_OPEN), objects.ids(_MAPPINGS)
 
 
@@ -55,7 +60,9 @@ def type_name(value):
             pairs = list(islice(dict.items(value), _SAMPLE))
             keys, items = _union(key for key, _ in pairs), _union(item for _, item in pairs)
             return f"{kind.__name__}[{keys}, {items}]" if keys and items else kind.__name__
-    except RuntimeError:  # Another thread changes it.
+        if id(kind) in TYPE_NAMES:
+            return TYPE_NAMES[id(kind)](value)
+    except Exception:  # Another thread changes it, or a package is not as it was.
         pass
     if objects.class_of(value, type):
         return "class"
@@ -99,6 +106,11 @@ def cut_middle(text, limit):
 def _unknown(value, writer):
     kind = type(value)
     name = objects.class_name(kind)
+    if id(kind) in SHOWN:
+        try:
+            return SHOWN[id(kind)](value)
+        except Exception:  # A package is not as it was.
+            return f"<{name}>"
     if is_enum(kind):
         return f"{name}.{objects.state(value).get('_name_')}"
     if objects.class_of(value, BaseException):
@@ -164,6 +176,8 @@ class _Writer:
             shown = self._other(value, self)
             if type(shown) is str:
                 self._put(shown)
+            elif type(shown) is list:
+                self._items(shown, "[", "]", depth)
             else:
                 name, opened, closed, attributes = shown
                 self._put(name)

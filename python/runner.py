@@ -21,7 +21,7 @@ from _fimble.output import Input, Output
 from _fimble.repeat import Repeat
 
 MODULES = (
-    "wire", "limits", "errors", "records", "objects", "late_types", "carriable", "codec", "decoding", "preview", "output", "pending",
+    "wire", "limits", "errors", "records", "objects", "late_types", "carriable", "codec", "decoding", "preview", "arrays", "frames", "output", "pending",
     "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "imports", "statements", "tracebacks", "capture", "repeat", "runner",
 )  # fmt: skip
 # Loaded at their first use, by `late`. The host leaves their code in `LATE_CODE`.

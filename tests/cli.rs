@@ -291,7 +291,14 @@ fn calls_of_all_sessions_are_counted_by_operation_and_kind_of_error() {
         assert_eq!(home.output(&["run", "-"], program).status.code(), Some(0));
     }
     assert_eq!(home.output(&["run", "-"], "await system_toolkit.now()\n").status.code(), Some(0));
-    let counted = events(&home.output(&["toolkits", "stats", "--json"], ""));
+    assert_eq!(home.output(&["run", "-"], "{}['a']\n").status.code(), Some(1));
+    let mut counted = events(&home.output(&["toolkits", "stats", "--json"], ""));
+    let rounds = counted.pop().unwrap();
+    assert_eq!((&rounds["rounds"], &rounds["finished"], &rounds["success_rate"]), (&4.into(), &3.into(), &0.75.into()));
+    assert_eq!(rounds["errors"], serde_json::json!({"KeyError": 1}), "{rounds}");
+    let lines = stdout(&home.output(&["toolkits", "stats"], ""));
+    let said = "rounds: 4, 75 % of those that ended ran to their end, 1 did not: KeyError 1; median ";
+    assert!(lines.lines().last().unwrap().starts_with(said), "{lines}");
     let named: Vec<_> = counted.iter().map(|one| (&one["toolkit"], &one["operation"], &one["calls"])).collect();
     let (files, system) = ("files_toolkit".into(), "system_toolkit".into());
     assert_eq!(named, vec![(&files, &"read".into(), &4.into()), (&system, &"now".into(), &1.into())]);

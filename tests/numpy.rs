@@ -1,4 +1,4 @@
-//! A package with compiled code, for real: numpy from the package index, in the jail. Long, and needs the network.
+//! Packages with compiled code, for real: numpy and pandas from the package index, in the jail. Long, and needs the network.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -16,13 +16,52 @@ import threading, os
 print(threading.active_count(), os.environ['OPENBLAS_NUM_THREADS'])
 ";
 
+/// Rounds of one session; each needs what those before it left, and is followed by what it prints.
+const ROUNDS: [(&str, &str); 4] = [
+    (
+        "\
+import numpy as np
+import pandas as pd
+with open('sales.csv', 'w') as file:
+    file.write('day,shop,sold,price\\n2024-01-01,north,3,1.5\\n2024-01-01,south,1,2.0\\n2024-02-03,north,4,\\n')
+table = pd.read_csv('sales.csv', parse_dates=['day'])
+prices = table['price'].to_numpy()
+grid = np.arange(6, dtype='f4').reshape(2, 3, order='F')
+mean = prices[:2].mean()
+rows = [table, grid, grid]
+print(table.shape, mean)
+",
+        "(3, 4) 1.75\n",
+    ),
+    (
+        "\
+table['value'] = table['sold'] * table['price']
+by_shop = table.groupby('shop')[['sold', 'value']].sum()
+monthly = table.set_index('day').tz_localize('Europe/Berlin')['sold'].resample('MS').sum()
+last = table['day'].max()
+rows[1][0, 0] = 9
+print(by_shop.loc['north', 'sold'], type(mean).__name__, grid.flags.f_contiguous, rows[1] is rows[2], np.isnan(prices).sum())
+",
+        "7 float64 True True 1\n",
+    ),
+    (
+        "\
+print(monthly.tolist(), monthly.index.tz, last + pd.Timedelta(days=1), rows[2][0, 0])
+print(by_shop.to_csv().splitlines())
+odd = pd.Series(pd.arrays.SparseArray([0, 1]))
+",
+        "[4, 4] Europe/Berlin 2024-02-04 00:00:00 9.0\n['shop,sold,value', 'north,7,4.5', 'south,1,2.0']\n",
+    ),
+    ("print(table['value'].sum(), str(table['day'].dtype)[:10], list(table.columns))\n", "6.5 datetime64 ['day', 'shop', 'sold', 'price', 'value']\n"),
+];
+
 #[test]
-fn numpy_computes_in_the_jail() {
+fn numpy_and_pandas_compute_in_the_jail_and_their_values_are_kept() {
     let home = tempfile::tempdir().unwrap();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let fimble = |arguments: &[&str], program: &str| -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fimble"));
-        command.args(["-c", "interpreter.packages=[\"numpy\"]"]).args(arguments).current_dir(home.path());
+        command.args(["-c", "interpreter.packages=[\"numpy\",\"pandas\"]"]).args(arguments).current_dir(home.path());
         for (name, folder) in
             [("HOME", ""), ("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")]
         {
@@ -56,4 +95,31 @@ fn numpy_computes_in_the_jail() {
         "{}",
         text(&ran.stderr)
     );
+    let refused = "`odd` is not kept: a SparseArray cannot be carried";
+    for (number, (program, expected)) in ROUNDS.into_iter().enumerate() {
+        let ran = fimble(&["run", "-", "--session", session], program);
+        let said = (ran.status.code(), text(&ran.stdout));
+        assert_eq!((said.0, said.1.as_str()), (Some(0), expected), "round {number}: {}", text(&ran.stderr));
+        assert_eq!(text(&ran.stderr).contains(refused), number == 2, "{}", text(&ran.stderr));
+    }
+    let variables = text(&fimble(&["sessions", "vars", session], "").stdout);
+    assert!(variables.contains("3 rows x 5 columns: day: datetime64"), "{variables}");
+    // Without the packages their values wait, and say so.
+    let ran = fimble(&["-c", "interpreter.packages=[]", "run", "-", "--session", session], "print(len(table))\n");
+    assert!(text(&ran.stderr).contains("it needs the package `pandas`"), "{}", text(&ran.stderr));
+    let ran = fimble(&["run", "-", "--session", session], "print(len(table))\n");
+    assert_eq!(text(&ran.stdout), "3\n", "{}", text(&ran.stderr));
+    // The Python half's own tests of these values, with what was fetched.
+    let folder = home.path().join("cache/fimble/packages");
+    let site = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().join("site"));
+    let site = site.into_iter().find(|path| path.is_dir()).unwrap();
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python");
+    let ran = Command::new("/usr/bin/python3")
+        .args(["-m", "unittest", "discover", "-v", "-s", tests, "-p", "test_arrays.py"])
+        .env("PYTHONPATH", site)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let said = text(&ran.stderr);
+    assert!(ran.status.success() && said.contains("OK") && !said.contains("skipped"), "{said}");
 }

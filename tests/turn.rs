@@ -6,6 +6,8 @@
 mod edit;
 #[path = "turn/hooks.rs"]
 mod hooks;
+#[path = "turn/lost.rs"]
+mod lost;
 #[path = "turn/plan.rs"]
 mod plan;
 

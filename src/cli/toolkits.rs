@@ -17,7 +17,7 @@ use super::{Failure, check_toolkit, more_toolkits, open, secrets, toolkit_files}
 use crate::config::Config;
 use crate::gate::Gate;
 use crate::registry::Registry;
-use crate::session::call_statistics;
+use crate::session::{RoundStatistics, call_statistics, round_statistics};
 
 /// Show and call toolkits.
 #[derive(Debug, Subcommand)]
@@ -43,14 +43,15 @@ pub(super) enum Toolkits {
         #[arg(value_name = "NAME|PATH")]
         name: Option<String>,
     },
-    /// How often your programs called them, how long it took and how it failed, from the journal of all sessions.
+    /// How often your programs called them, how long it took and how it failed, and how the programs themselves ended, from the
+    /// journal of all sessions.
     Stats {
         /// Of one toolkit only.
         name: Option<String>,
-        /// Only calls of the last N days.
+        /// Only calls and rounds of the last N days.
         #[arg(long, value_name = "N")]
         days: Option<u32>,
-        /// Print one JSON object an operation.
+        /// Print one JSON object an operation, and one with `rounds` unless a toolkit is named.
         #[arg(long)]
         json: bool,
     },
@@ -285,7 +286,31 @@ async fn statistics(config: &Config, name: Option<&str>, days: Option<u32>, json
             if errors.is_empty() { "-".to_owned() } else { errors.join(", ") }
         );
     }
+    if name.is_none() {
+        let rounds = round_statistics(store.as_ref(), open::TENANT, &open::user(), since).await?;
+        if json {
+            write_data(&format!("{}\n", serde_json::to_string(&rounds).unwrap_or_default()));
+        } else if rounds.rounds > 0 {
+            print_rounds(&rounds);
+        }
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How the programs ended, in one line.
+fn print_rounds(counted: &RoundStatistics) {
+    let RoundStatistics { rounds, finished, errors, open, .. } = counted;
+    let ended = rounds - open;
+    let failed: Vec<String> = errors.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    let failed = if failed.is_empty() { String::new() } else { format!(": {}", failed.join(", ")) };
+    let open = if *open == 0 { String::new() } else { format!("  ({open} without an end)") };
+    out!(
+        "rounds: {rounds}, {:.0} % of those that ended ran to their end, {} did not{failed}{open}; median {}, p95 {}",
+        100.0 * counted.success_rate,
+        ended - finished,
+        milliseconds(counted.median_ms),
+        milliseconds(counted.p95_ms)
+    );
 }
 
 /// `name=value` pairs as keyword arguments. A value is read as JSON where the parameter is no plain string.

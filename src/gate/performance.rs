@@ -26,6 +26,9 @@ use crate::store::StoreError;
 /// How long a program that was denied a call may take to end: for its `finally`, and for its last words.
 const DENIED_GRACE: Duration = Duration::from_secs(5);
 
+/// How often a round begins anew because its process went with its zygote, through no fault of its own.
+const LOSSES: u32 = 3;
+
 /// Characters of a call's arguments in [`Executed::calls`].
 const LINE_CHARACTERS: usize = 100;
 
@@ -56,7 +59,7 @@ impl Performance<'_, '_> {
         mut calls: Vec<CallRecord>,
         mut told: Vec<Event>,
     ) -> Result<Executed, ExecuteError> {
-        let mut may_lose = true;
+        let mut losses = 0;
         loop {
             let mode = match Mode::of(&calls) {
                 Mode::Rejected(sentence) => return self.reject(round, sentence).await,
@@ -88,9 +91,12 @@ impl Performance<'_, '_> {
                     return Err(error);
                 }
             };
-            if matches!(played.finished.ending, Ending::Lost { .. }) && may_lose && !self.stage.cancel.is_cancelled() {
+            if matches!(played.finished.ending, Ending::Lost { .. })
+                && losses < LOSSES
+                && !self.stage.cancel.is_cancelled()
+            {
                 // The process went with others, by no fault of the program.
-                may_lose = false;
+                losses += 1;
             } else if let Some(suspension) = self.suspension(&played) {
                 let end = suspension.end;
                 let (on, call) = (suspension.on.to_owned(), suspension.call);

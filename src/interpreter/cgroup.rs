@@ -15,18 +15,33 @@ const GONE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What a group holds its processes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ceiling {
     /// Memory and scratch together, in MiB.
     pub memory_mib: u64,
     /// Processes and threads.
     pub tasks: u64,
+    /// Processors, if they are bounded.
+    pub cpus: Option<f64>,
+}
+
+/// The period in which the kernel counts the time on processors, in microseconds: its own default.
+const PERIOD_US: u64 = 100_000;
+
+impl Ceiling {
+    /// Microseconds of each period; the kernel takes no less than a millisecond.
+    fn quota_us(&self) -> Option<u64> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the configuration is above 0")]
+        self.cpus.map(|cpus| ((cpus * PERIOD_US as f64).round() as u64).max(1_000))
+    }
 }
 
 /// A group of this process's making: one folder, or one for each controller in version 1. Removed by [`Group::remove`].
 #[derive(Debug)]
 pub(super) struct Group {
     folders: Vec<PathBuf>,
+    /// It bounds the processors.
+    pub holds_cpus: bool,
 }
 
 impl Group {
@@ -67,6 +82,8 @@ struct Places {
     /// Version 1: the folders of the controllers `memory` and `pids`.
     memory: Option<PathBuf>,
     pids: Option<PathBuf>,
+    /// Version 1: that of `cpu`, which is needed only where processors are bounded.
+    cpu: Option<PathBuf>,
 }
 
 impl Places {
@@ -85,6 +102,8 @@ impl Places {
                 places.memory = place("cgroup", Some("memory"));
             } else if controllers.split(',').any(|one| one == "pids") {
                 places.pids = place("cgroup", Some("pids"));
+            } else if controllers.split(',').any(|one| one == "cpu") {
+                places.cpu = place("cgroup", Some("cpu"));
             }
         }
         places
@@ -94,38 +113,50 @@ impl Places {
     /// else beside it.
     fn unified(&self, name: &str, pids: &[u32], ceiling: Ceiling) -> Option<Group> {
         let own = self.unified.as_deref()?;
-        let controls = |folder: &&Path| {
-            fs::read_to_string(folder.join("cgroup.subtree_control")).is_ok_and(|names| {
-                ["memory", "pids"].iter().all(|name| names.split_whitespace().any(|one| one == *name))
-            })
+        let controllers = |folder: &Path| {
+            let names = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
+            names.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
         };
+        let controls =
+            |folder: &&Path| ["memory", "pids"].iter().all(|one| controllers(folder).iter().any(|name| name == one));
         let parent = [Some(own), own.parent()].into_iter().flatten().find(controls)?;
-        let files = [("memory.max", ceiling.memory_mib.saturating_mul(1024 * 1024)), ("pids.max", ceiling.tasks)];
-        make(parent, name, &files, pids).map(|folder| Group { folders: vec![folder] })
+        let quota = ceiling.quota_us().filter(|_| controllers(parent).iter().any(|name| name == "cpu"));
+        let mut files = vec![("memory.max", bytes(ceiling)), ("pids.max", ceiling.tasks.to_string())];
+        files.extend(quota.map(|quota| ("cpu.max", format!("{quota} {PERIOD_US}"))));
+        make(parent, name, &files, pids).map(|folder| Group { folders: vec![folder], holds_cpus: quota.is_some() })
     }
 
     fn separate(&self, name: &str, pids: &[u32], ceiling: Ceiling) -> Option<Group> {
         let (memory, tasks) = (self.memory.as_deref()?, self.pids.as_deref()?);
-        let bytes = ceiling.memory_mib.saturating_mul(1024 * 1024);
-        let first = make(memory, name, &[("memory.limit_in_bytes", bytes)], pids)?;
-        match make(tasks, name, &[("pids.max", ceiling.tasks)], pids) {
-            Some(second) => Some(Group { folders: vec![first, second] }),
-            None => {
-                // Back to where it was; then the group is empty.
-                move_all(memory, pids);
-                let _ = fs::remove_dir(first);
-                None
-            }
+        let first = make(memory, name, &[("memory.limit_in_bytes", bytes(ceiling))], pids)?;
+        let Some(second) = make(tasks, name, &[("pids.max", ceiling.tasks.to_string())], pids) else {
+            // Back to where it was; then the group is empty.
+            move_all(memory, pids);
+            let _ = fs::remove_dir(first);
+            return None;
+        };
+        let mut group = Group { folders: vec![first, second], holds_cpus: false };
+        if let Some((quota, cpu)) = ceiling.quota_us().zip(self.cpu.as_deref()) {
+            let files = [("cpu.cfs_period_us", PERIOD_US.to_string()), ("cpu.cfs_quota_us", quota.to_string())];
+            let third = make(cpu, name, &files, pids);
+            group.holds_cpus = third.is_some();
+            group.folders.extend(third);
         }
+        Some(group)
     }
 }
 
+/// The most memory, as the kernel's files have it.
+fn bytes(ceiling: Ceiling) -> String {
+    ceiling.memory_mib.saturating_mul(1024 * 1024).to_string()
+}
+
 /// A new folder with the files written in order, and then the processes in it; nothing is left if that cannot be.
-fn make(parent: &Path, name: &str, files: &[(&str, u64)], pids: &[u32]) -> Option<PathBuf> {
+fn make(parent: &Path, name: &str, files: &[(&str, String)], pids: &[u32]) -> Option<PathBuf> {
     sweep(parent);
     let folder = parent.join(name);
     fs::create_dir(&folder).ok()?;
-    let is_written = files.iter().all(|(file, value)| fs::write(folder.join(file), value.to_string()).is_ok());
+    let is_written = files.iter().all(|(file, value)| fs::write(folder.join(file), value).is_ok());
     if is_written && move_all(&folder, pids) {
         return Some(folder);
     }
@@ -176,20 +207,65 @@ mod tests {
     #[test]
     fn the_own_groups_are_found_in_either_version() {
         let first = Places::of(
-            "8:pids:/\n4:memory,hugetlb:/a/b\n0::/\n",
+            "8:pids:/\n3:cpu,cpuacct:/c\n4:memory,hugetlb:/a/b\n0::/\n",
             "33 31 0:29 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
              34 31 0:30 /a /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory,hugetlb\n\
+             36 31 0:32 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
              35 31 0:31 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 none rw\n",
         );
         let expected = Places {
             unified: Some(PathBuf::from("/sys/fs/cgroup/unified/")),
             memory: Some(PathBuf::from("/sys/fs/cgroup/memory/b")),
             pids: Some(PathBuf::from("/sys/fs/cgroup/pids/")),
+            cpu: Some(PathBuf::from("/sys/fs/cgroup/cpu/c")),
         };
         assert_eq!(first, expected);
         let second = Places::of("0::/user.slice/x.scope\n", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         let expected = PathBuf::from("/sys/fs/cgroup/user.slice/x.scope");
         assert_eq!(second, Places { unified: Some(expected), ..Places::default() });
         assert_eq!(Places::of("nonsense", "nonsense"), Places::default());
+    }
+
+    /// Folders in which a group looks like the kernel's, but for what the kernel does.
+    fn places(root: &Path, controllers: &str) -> Places {
+        for folder in ["unified", "memory", "pids", "cpu"] {
+            fs::create_dir(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("unified/cgroup.subtree_control"), controllers).unwrap();
+        let place = |name: &str| Some(root.join(name));
+        Places { unified: place("unified"), memory: place("memory"), pids: place("pids"), cpu: place("cpu") }
+    }
+
+    #[test]
+    fn what_is_bounded_is_written_in_either_version() {
+        let root = tempfile::tempdir().unwrap();
+        let ceiling = Ceiling { memory_mib: 2, tasks: 7, cpus: Some(1.5) };
+        let read = |file: &str| fs::read_to_string(root.path().join(file)).ok();
+        let found = places(root.path(), "cpu memory pids");
+        let group = found.unified("one", &[1], ceiling).unwrap();
+        assert!(group.holds_cpus);
+        let written = ["cpu.max", "memory.max", "pids.max"].map(|file| read(&format!("unified/one/{file}")).unwrap());
+        assert_eq!(written, ["150000 100000", "2097152", "7"]);
+        let group = found.separate("two", &[1], ceiling).unwrap();
+        assert_eq!((group.holds_cpus, group.folders.len()), (true, 3));
+        assert_eq!(read("cpu/two/cpu.cfs_period_us").unwrap(), "100000");
+        assert_eq!(read("cpu/two/cpu.cfs_quota_us").unwrap(), "150000");
+        assert_eq!(read("memory/two/memory.limit_in_bytes").unwrap(), "2097152");
+        // By default none, and less than the kernel takes is the least that it takes.
+        found.unified("three", &[1], Ceiling { cpus: None, ..ceiling }).unwrap();
+        found.separate("three", &[1], Ceiling { cpus: None, ..ceiling }).unwrap();
+        assert_eq!((read("unified/three/cpu.max"), read("cpu/three/cpu.cfs_quota_us")), (None, None));
+        assert_eq!(Ceiling { cpus: Some(0.001), ..ceiling }.quota_us(), Some(1_000));
+    }
+
+    #[test]
+    fn where_processors_cannot_be_bounded_the_rest_is() {
+        let root = tempfile::tempdir().unwrap();
+        let ceiling = Ceiling { memory_mib: 2, tasks: 7, cpus: Some(2.0) };
+        let found = places(root.path(), "memory pids");
+        assert!(!found.unified("one", &[1], ceiling).unwrap().holds_cpus);
+        let found = Places { cpu: None, ..found };
+        let group = found.separate("two", &[1], ceiling).unwrap();
+        assert_eq!((group.holds_cpus, group.folders.len()), (false, 2));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Limits;
 
@@ -25,6 +26,10 @@ pub struct Config {
     pub zygote_memory_mib: u64,
     /// Processes and threads of all programs of a zygote together; as above. Default 1,024.
     pub zygote_tasks: u64,
+    /// Processors that all programs of a zygote may keep busy together, e.g. 1.5; as above, and a warning in the log where that
+    /// controller is not there. Above 0. Default none: as many as there are.
+    #[serde(deserialize_with = "processors")]
+    pub zygote_cpus: Option<f64>,
     /// The user id that the jail drops to when it is started by root; no account should have it. Default 64,023.
     pub uid: u32,
     /// Where rounds keep their scratch files in `reduced` and `none`; `full` mounts its own. Default `/tmp`.
@@ -47,6 +52,16 @@ pub struct Config {
     pub spares_deadly_calls: bool,
 }
 
+/// A number of processors.
+fn processors<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    match Option::<f64>::deserialize(deserializer)? {
+        Some(cpus) if !(cpus.is_finite() && cpus > 0.0) => {
+            Err(D::Error::custom("`zygote_cpus` is a number of processors above 0, e.g. 1.5"))
+        }
+        cpus => Ok(cpus),
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -56,6 +71,7 @@ impl Default for Config {
             rounds_per_zygote: 1_000,
             zygote_memory_mib: 4_096,
             zygote_tasks: 1_024,
+            zygote_cpus: None,
             uid: 64_023,
             scratch_folder: PathBuf::from("/tmp"),
             start_s: 30.0,

@@ -104,8 +104,11 @@ impl Zygote {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).map_err(Error::spawn)?;
         let executable = config.executable.clone().unwrap_or_else(|| "/proc/self/exe".into());
-        let ceiling = (config.isolation != Level::None)
-            .then_some(Ceiling { memory_mib: config.zygote_memory_mib, tasks: config.zygote_tasks });
+        let ceiling = (config.isolation != Level::None).then_some(Ceiling {
+            memory_mib: config.zygote_memory_mib,
+            tasks: config.zygote_tasks,
+            cpus: config.zygote_cpus,
+        });
         let scratch_folder = (config.isolation != Level::Full).then(|| config.scratch_folder.clone());
         let Spawned { pid, process, join, joined } = spawn(executable, theirs, ceiling, scratch_folder).await?;
         nix::fcntl::fcntl(&ours, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).map_err(Error::spawn)?;
@@ -145,13 +148,18 @@ impl Zygote {
                 }
             }
             let layers = layers.unwrap_or_default();
-            Ok((layers, joined.await.unwrap_or(false)))
+            Ok((layers, joined.await.ok().flatten()))
         };
         let opened = timeout(start_within, opening).await.map_err(|_| Error::spawn("it did not answer in time"))?;
         let (mut layers, in_group) = opened?;
         let reader = tokio::spawn(read_reports(Arc::clone(&control), Arc::clone(&shared))).abort_handle();
-        if in_group {
-            layers.insert(0, "cgroup".to_owned());
+        if let Some(holds_cpus) = in_group {
+            layers.insert(0, if holds_cpus { "cgroup cpu" } else { "cgroup" }.to_owned());
+        }
+        if config.zygote_cpus.is_some() && in_group != Some(true) {
+            tracing::warn!(
+                "`interpreter.zygote_cpus` is not held: no control group with the controller `cpu` can be made"
+            );
         }
         let isolation = Isolation::of(config.isolation, layers, nix::unistd::geteuid().is_root());
         Ok(Arc::new(Self {
@@ -349,8 +357,8 @@ struct Spawned {
     process: OwnedFd,
     /// Takes the processes that are to be put into a control group, this one first.
     join: oneshot::Sender<Vec<u32>>,
-    /// Whether a control group holds them.
-    joined: oneshot::Receiver<bool>,
+    /// Whether a control group holds them, and if so, whether it bounds their processors.
+    joined: oneshot::Receiver<Option<bool>>,
 }
 
 /// Starts the program from a thread that lives as long as it: the kernel ends the zygote when the thread that started it
@@ -388,7 +396,7 @@ async fn spawn(
         // Without them it was not started after all.
         let pids = joins.blocking_recv().ok();
         let group = ceiling.zip(pids).and_then(|(ceiling, pids)| Group::around(&pids, ceiling));
-        let _ = tell_joined.send(group.is_some());
+        let _ = tell_joined.send(group.as_ref().map(|group| group.holds_cpus));
         let _ = process.wait();
         if let Some(group) = group
             && group.remove()

@@ -26,7 +26,7 @@ pub use emitter::Emitter;
 pub use history::{Change, Origin};
 pub use journal::{Journal, call_key};
 pub use limits::{Config, written_variable};
-pub use statistics::{OperationStatistics, call_statistics};
+pub use statistics::{OperationStatistics, RoundStatistics, call_statistics, round_statistics};
 
 use crate::event::{Event, EventKind};
 use crate::interpreter::Carried;

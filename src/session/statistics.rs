@@ -1,5 +1,5 @@
-//! What the journals of a user's sessions say of the calls: how many, how long they took, how they failed. It reads, and keeps
-//! nothing of its own, so that it holds for all processes and after a restart.
+//! What the journals of a user's sessions say of the calls and the rounds: how many, how long they took, how they failed. It
+//! reads, and keeps nothing of its own, so that it holds for all processes and after a restart.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use fimble_toolkit::ErrorKind;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::record::{CallRecord, CallStatus};
+use crate::record::{CallRecord, CallStatus, Outcome, Round};
 use crate::store::{Store, StoreError};
 
 /// The calls of one operation.
@@ -29,6 +29,93 @@ pub struct OperationStatistics {
     pub p95_ms: f64,
     /// The longest one.
     pub longest_ms: f64,
+}
+
+/// The rounds of all sessions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RoundStatistics {
+    /// Programs that began.
+    pub rounds: u64,
+    /// Of those, the ones that ran to their end.
+    pub finished: u64,
+    /// Of those, the others that ended, by what ended them: the class of the exception, e.g. `KeyError`, or the limit, e.g. `wall`.
+    pub errors: BTreeMap<String, u64>,
+    /// Of those, the ones that did not end: they run or wait, or their process died.
+    pub open: u64,
+    /// `finished` of all that ended, from 0 to 1; 0 if none ended.
+    pub success_rate: f64,
+    /// The wall time in the middle, in milliseconds, of all that ended; 0 if none did.
+    pub median_ms: f64,
+    /// 95 of 100 took no longer.
+    pub p95_ms: f64,
+    /// The longest one.
+    pub longest_ms: f64,
+}
+
+/// The statistics of the rounds that a user's sessions began since `since`.
+///
+/// # Errors
+/// Those of the store.
+pub async fn round_statistics(
+    store: &dyn Store,
+    tenant: &str,
+    user: &str,
+    since: Timestamp,
+) -> Result<RoundStatistics, StoreError> {
+    let mut rounds = Vec::new();
+    for session in store.sessions(tenant, user, u32::MAX).await? {
+        // They come with the last one first.
+        if session.updated_at < since {
+            break;
+        }
+        rounds.extend(store.rounds(&session.id, 0).await?.into_iter().filter(|round| round.started_at >= since));
+    }
+    Ok(count_rounds(&rounds))
+}
+
+fn count_rounds(rounds: &[Round]) -> RoundStatistics {
+    let mut counted = RoundStatistics { rounds: rounds.len() as u64, ..RoundStatistics::default() };
+    let mut times_ms = Vec::new();
+    for round in rounds {
+        match &round.outcome {
+            None | Some(Outcome::Suspended { .. }) => {
+                counted.open += 1;
+                continue;
+            }
+            Some(Outcome::Finished { .. }) => counted.finished += 1,
+            Some(Outcome::Raised { traceback, .. }) => {
+                *counted.errors.entry(raised(traceback).to_owned()).or_default() += 1;
+            }
+            Some(Outcome::Stopped { limit, .. }) => *counted.errors.entry(limit.clone()).or_default() += 1,
+        }
+        times_ms.push(round.usage.wall_ms);
+    }
+    let ended = times_ms.len();
+    if ended > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "nobody has so many rounds")]
+        let rate = counted.finished as f64 / ended as f64;
+        counted.success_rate = rate;
+    }
+    [counted.median_ms, counted.p95_ms, counted.longest_ms] = spread(times_ms);
+    counted
+}
+
+/// The class of the exception that a traceback ends with, without its module. Notes and values of names may follow its line.
+fn raised(traceback: &str) -> &str {
+    let is_class = |word: &&str| {
+        word.split('.').all(|part| {
+            part.starts_with(|first: char| first.is_alphabetic() || first == '_')
+                && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+        })
+    };
+    // What is quoted of the program is indented.
+    let heads = traceback.lines().map(|line| line.split_once(':').map_or(line, |(head, _)| head));
+    let class = heads.rev().find(|head| is_class(head) && head.rsplit('.').next().is_some_and(starts_upper));
+    class.and_then(|class| class.rsplit('.').next()).unwrap_or("exception")
+}
+
+fn starts_upper(word: &str) -> bool {
+    word.starts_with(char::is_uppercase)
 }
 
 /// The statistics of all operations that a user's programs called since `since`, by toolkit and operation. Calls that were
@@ -83,15 +170,17 @@ impl Counted {
     }
 
     fn finish(mut self, toolkit: String, operation: String) -> OperationStatistics {
-        self.times_ms.sort_by(f64::total_cmp);
-        let at = |percent: usize| {
-            let last = self.times_ms.len().saturating_sub(1);
-            self.times_ms.get((self.times_ms.len() * percent / 100).min(last)).copied().unwrap_or_default()
-        };
-        let (median_ms, p95_ms, longest_ms) = (at(50), at(95), at(100));
+        let [median_ms, p95_ms, longest_ms] = spread(std::mem::take(&mut self.times_ms));
         let Self { calls, errors, open, .. } = self;
         OperationStatistics { toolkit, operation, calls, errors, open, median_ms, p95_ms, longest_ms }
     }
+}
+
+/// The time in the middle, the one that 95 of 100 do not exceed, and the longest; 0 where there is none.
+fn spread(mut times_ms: Vec<f64>) -> [f64; 3] {
+    times_ms.sort_by(f64::total_cmp);
+    let last = times_ms.len().saturating_sub(1);
+    [50, 95, 100].map(|percent| times_ms.get((times_ms.len() * percent / 100).min(last)).copied().unwrap_or_default())
 }
 
 /// The kind as it is written everywhere.
@@ -148,5 +237,44 @@ mod tests {
             longest_ms: 900.0,
         };
         assert_eq!(counted.finish("a".to_owned(), "b".to_owned()), expected);
+    }
+
+    #[test]
+    fn rounds_are_counted_by_how_they_ended() {
+        let round = |number: u64, outcome: Option<Outcome>| Round {
+            number,
+            parents: Vec::new(),
+            goal: String::new(),
+            prefix: String::new(),
+            hole: String::new(),
+            suffix: String::new(),
+            output: String::new(),
+            written: Vec::new(),
+            removed: Vec::new(),
+            statements_done: 0,
+            outcome,
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: None,
+            usage: crate::record::RoundUsage { wall_ms: 10.0, ..Default::default() },
+            seed: String::new(),
+        };
+        let raised = |traceback: &str| Outcome::Raised { traceback: traceback.to_owned(), statement: 1 };
+        let outcomes = [
+            Some(Outcome::Finished { value: None }),
+            Some(Outcome::Finished { value: None }),
+            Some(raised("Traceback (most recent call last):\n  File \"p\", line 1\n    x['a']\nKeyError: 'a: B'\n")),
+            Some(raised("json.decoder.JSONDecodeError: Expecting value\nhint: look at it")),
+            Some(raised("KeyError: 'b'\n    x = {}")),
+            Some(Outcome::Stopped { limit: "wall".to_owned(), message: String::new() }),
+            Some(Outcome::Suspended { on: "question".to_owned(), call: String::new() }),
+            None,
+        ];
+        let rounds: Vec<Round> = (1..).zip(outcomes).map(|(number, outcome)| round(number, outcome)).collect();
+        let counted = count_rounds(&rounds);
+        let errors = [("KeyError", 2), ("JSONDecodeError", 1), ("wall", 1)];
+        assert_eq!(counted.errors, errors.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect());
+        assert_eq!((counted.rounds, counted.finished, counted.open), (8, 2, 2));
+        assert!((counted.success_rate - 1.0 / 3.0).abs() < 1e-9 && (counted.median_ms - 10.0).abs() < 1e-9);
+        assert_eq!(count_rounds(&[]), RoundStatistics::default());
     }
 }
