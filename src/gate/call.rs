@@ -1,8 +1,9 @@
 //! Judging and running one call. A round's calls and a call by hand pass here alike.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
-use fimble_toolkit::{Call, ErrorKind, Operation, Preview, SessionContext, ToolError, Toolkit};
+use fimble_toolkit::{Call, ErrorKind, Operation, Preview, Risk, SessionContext, ToolError, Toolkit};
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -114,10 +115,7 @@ impl Gate {
                     .with_hint("do it another way"))
             })
         });
-        let result = tokio::time::timeout(limit, guarded).await.unwrap_or_else(|_| {
-            let seconds = limit.as_secs_f64();
-            Err(ToolError::new(ErrorKind::Timeout, format!("{} gave no answer within {seconds} s", record.operation)))
-        });
+        let result = tokio::time::timeout(limit, guarded).await.unwrap_or_else(|_| Err(late(record, limit)));
         match result {
             Ok(mut value) => {
                 self.refuse_giant(&value)?;
@@ -182,6 +180,18 @@ fn call_of(
 ) -> Call {
     let (operation, key, context) = (record.operation.clone(), record.key.clone(), context.clone());
     Call { operation, arguments, key, context, cancellation }
+}
+
+/// The error of a call whose deadline has passed.
+fn late(record: &CallRecord, limit: Duration) -> ToolError {
+    let message = format!("{}.{} gave no answer within {} s", record.toolkit, record.operation, limit.as_secs_f64());
+    let error = ToolError::new(ErrorKind::Timeout, message);
+    match record.risk {
+        Risk::Read => error,
+        Risk::Write | Risk::Destructive => {
+            error.with_hint("it may have acted all the same; look before you call it again")
+        }
+    }
 }
 
 /// `value` as JSON text.

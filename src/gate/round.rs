@@ -426,8 +426,8 @@ impl Host for RoundGate {
         self.running.begins(process);
     }
 
-    fn waits_for_person(&self) -> Duration {
-        self.running.waited_for_person()
+    fn waited(&self) -> Duration {
+        self.running.waited()
     }
 
     fn print(&self, text: &str) {
