@@ -25,7 +25,7 @@ use fimble::interpreter::{self, Interpreter, Limits};
 use fimble::llm::scripted::Scripted;
 use fimble::llm::{Input, LlmError, Request};
 use fimble::prompt::Templates;
-use fimble::record::{CallStatus, SessionStatus};
+use fimble::record::{CallRecord, CallStatus, SessionStatus};
 use fimble::registry::Registry;
 use fimble::segment::SegmentKind;
 use fimble::session::Session;
@@ -70,6 +70,12 @@ impl Light {
             std::future::pending::<()>().await;
         }
         Ok(())
+    }
+
+    /// Nobody may.
+    #[operation(risk = "read")]
+    async fn forbidden(&self) -> Result<(), ToolError> {
+        Err(ToolError::new(ErrorKind::Denied, "the house answered 403"))
     }
 
     /// Fails, and says a secret.
@@ -407,6 +413,26 @@ async fn an_approval_that_nobody_gives_suspends_the_program_until_somebody_does(
     assert_eq!(world.resume(Arc::new(Agreeable)).await, None, "nothing is left to go on with");
     let prints: Vec<String> = world.session.events().await.unwrap().into_iter().filter_map(printed).collect();
     assert_eq!(prints.concat(), "before\nafter\n", "nothing is told twice");
+}
+
+#[tokio::test]
+async fn a_toolkits_refusal_is_an_error_like_any_other_and_a_round_with_one_goes_on() {
+    let hole = format!(
+        "import asyncio\ntry:\n    await light_toolkit.forbidden()\nexcept Exception as error:\n    \
+         print(type(error).__name__, isinstance(error, PermissionError), error)\n\
+         both = await asyncio.gather(light_toolkit.forbidden(), light_toolkit.is_on(), return_exceptions=True)\n\
+         await light_toolkit.switch(on=True)\n{}",
+        send("f'{type(both[0]).__name__} {both[1]}'")
+    );
+    let mut world = World::new([hole]).await;
+    assert!(matches!(world.say("Light on").await, Verdict::Waiting { .. }));
+    world.reopen().await;
+    fimble::gate::answer(&world.session, "yes", &world.agent.parts.gate).await.unwrap();
+    world.reopen().await;
+    assert_eq!(world.resume(Arc::new(Unattended)).await, Some(Verdict::Replied));
+    assert_eq!(world.contents(SegmentKind::Reply), ["Forbidden False"]);
+    assert_eq!(world.contents(SegmentKind::Output), ["Forbidden True the house answered 403"]);
+    assert_eq!(*world.light.switched.lock().unwrap(), [true]);
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ impl Gate {
         // Nobody follows: what hooks say to the user goes to the log.
         let tell = |kind| tracing::warn!("{kind:?}");
         let subject = Subject { called: &called, operation: &declared, key: &key, context: &context, tell: &tell };
-        let hooked = self.hooks.before_call(&subject, &mut arguments).await?;
+        let hooked = self.hooks.before_call(&subject, &mut arguments).await.map_err(|turned_down| turned_down.error)?;
         let record = CallRecord {
             key: key.clone(),
             number: 1,
@@ -123,12 +123,15 @@ impl Gate {
                 self.registry.observe(&record.toolkit, operation, &value);
                 Ok(value)
             }
-            Err(mut error) => {
-                error.message = self.secrets.mask(&error.message);
-                error.hint = error.hint.map(|hint| self.secrets.mask(&hint));
-                Err(error)
-            }
+            Err(error) => Err(self.told(error)),
         }
+    }
+
+    /// A toolkit's error as the program gets it: without secrets, and never the gate's own refusal.
+    fn told(&self, error: ToolError) -> ToolError {
+        let ToolError { kind, message, hint } = error;
+        let kind = if kind == ErrorKind::Denied { ErrorKind::Forbidden } else { kind };
+        ToolError { kind, message: self.secrets.mask(&message), hint: hint.map(|hint| self.secrets.mask(&hint)) }
     }
 
     /// What the toolkit says that the call would do; it does nothing. A toolkit that is late or panics does not say it.
@@ -144,7 +147,7 @@ impl Gate {
         let limit = operation.timeout.unwrap_or_else(|| self.config.call_timeout());
         let guarded = AssertUnwindSafe(toolkit.preview(&call)).catch_unwind();
         match tokio::time::timeout(limit, guarded).await {
-            Ok(Ok(told)) => told,
+            Ok(Ok(told)) => told.map_err(|error| self.told(error)),
             Ok(Err(_)) | Err(_) => Ok(None),
         }
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::performance::Performance;
-use super::{Attendant, Gate, ShownCard, plan};
+use super::{Attendant, Denial, Gate, ShownCard, plan};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{self, Interpreter, Limits};
@@ -57,8 +57,8 @@ pub struct Executed {
     pub finished: bool,
     /// What a suspended round waits for, in words.
     pub waiting: Option<String>,
-    /// The sentence of a refused call.
-    pub refused: Option<String>,
+    /// The call that was refused, if one was.
+    pub refused: Option<Denial>,
     /// What hooks want the model to know of the round's calls.
     pub contexts: Vec<String>,
     /// One line a call: what was called and whether it failed.

@@ -55,7 +55,7 @@ pub use answer::{AnswerError, Waiting, answer, waiting, withdraw};
 pub use cards::NAME as CARD_TOOLKIT;
 pub use command::{CommandError, CommandLimits, Said, ask};
 pub use consent::{ALWAYS, Approval, Consent};
-pub use effects::{Effects, ShownCard};
+pub use effects::{Denial, Effects, ShownCard};
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use hooks::{Hook, HookConfig, HookEvent};
 pub use judge::{Judgement, Lifted};

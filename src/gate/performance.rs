@@ -325,7 +325,7 @@ impl Performance<'_, '_> {
 
     /// The sentence of a refused call whose exception the program did not end by: it caught it, or nobody waited for it.
     fn swallowed(&self, played: &Played) -> Option<String> {
-        let sentence = played.host.effects().refused()?;
+        let sentence = played.host.effects().refused()?.sentence;
         let ended_by_it = match &played.finished.ending {
             Ending::Raised { exception, .. } => exception == "Denied",
             Ending::Cancelled => played.was_killed || self.stage.cancel.is_cancelled(),

@@ -54,10 +54,7 @@ impl RoundGate {
                 (Some(plan::kept_preview(effect, secrets)), Ok(result))
             }
             Ok(None) => (None, Ok(plan::stand_in(&operation.returns))),
-            Err(mut error) => {
-                error.message = secrets.mask(&error.message);
-                (None, Err(error))
-            }
+            Err(error) => (None, Err(error)),
         };
         let reason = judgement.reason(policy).map(|reason| secrets.mask(&reason));
         let CallRecord { number, key, toolkit, operation, arguments, risk, readings, .. } = record.clone();

@@ -326,19 +326,30 @@ impl RoundGate {
         Ok(record)
     }
 
-    /// Ends a call that is not made.
-    pub(super) async fn fail(
+    /// Journals and tells the end of a call that is not made.
+    pub(super) async fn end_unmade(
         &self,
         record: &mut CallRecord,
         is_journaled: bool,
-        error: ToolError,
-    ) -> Result<CallRecord, ToolError> {
+        error: &ToolError,
+    ) -> Result<(), ToolError> {
         if !is_journaled {
             self.journal.request(record).await.map_err(not_journaled)?;
         }
         self.tell_request(record);
         self.finish(record, &Err(error.clone())).await.map_err(not_journaled)?;
         self.tell_result(record, Instant::now());
+        Ok(())
+    }
+
+    /// Ends a call that is not made, and the turn if it was refused.
+    pub(super) async fn fail(
+        &self,
+        record: &mut CallRecord,
+        is_journaled: bool,
+        error: ToolError,
+    ) -> Result<CallRecord, ToolError> {
+        self.end_unmade(record, is_journaled, &error).await?;
         if error.kind == ErrorKind::Denied {
             self.effects.refuse(error.message.clone());
         }
