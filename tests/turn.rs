@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "turn/calls.rs"]
+mod calls;
 #[path = "turn/edit.rs"]
 mod edit;
 #[path = "turn/hooks.rs"]
@@ -31,7 +33,7 @@ use fimble::segment::SegmentKind;
 use fimble::session::Session;
 use fimble::store::Store;
 use fimble::store::sqlite::Sqlite;
-use fimble_toolkit::{ErrorKind, ToolError, toolkit};
+use fimble_toolkit::{Call, ErrorKind, ToolError, toolkit};
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use serde_json::json;
@@ -76,6 +78,12 @@ impl Light {
     #[operation(risk = "read")]
     async fn forbidden(&self) -> Result<(), ToolError> {
         Err(ToolError::new(ErrorKind::Denied, "the house answered 403"))
+    }
+
+    /// What its calls are traced as.
+    #[operation(risk = "read")]
+    async fn trace(&self, call: &Call) -> Result<String, ToolError> {
+        Ok(call.context.trace.clone())
     }
 
     /// Fails, and says a secret.
@@ -361,21 +369,6 @@ async fn variables_functions_and_imports_are_there_in_the_next_turn_and_after_a_
 }
 
 #[tokio::test]
-async fn a_write_is_made_only_if_somebody_approves() {
-    let switch =
-        format!("try:\n    await light_toolkit.switch(on=True)\nexcept Exception:\n    pass\n{}", send("'on'"));
-    let mut refused = World::new([switch.clone()]).await;
-    let verdict = refused.say_to("Light on", Arc::new(Refusing)).await;
-    assert!(matches!(&verdict, Verdict::Denied { account } if account.contains("light_toolkit.switch")), "{verdict:?}");
-    assert!(refused.light.switched.lock().unwrap().is_empty());
-    assert_eq!(refused.contents(SegmentKind::Reply).len(), 1, "a denial cannot be swallowed");
-
-    let mut attended = World::new([switch]).await;
-    assert_eq!(attended.say_to("Light on", Arc::new(Agreeable)).await, Verdict::Replied);
-    assert_eq!(*attended.light.switched.lock().unwrap(), [true]);
-}
-
-#[tokio::test]
 async fn a_question_is_answered_at_once_or_by_the_next_message() {
     let ask = format!("colour = await system_toolkit.ask_user('Which colour?')\n{}", send("colour"));
     let mut attended = World::new([ask.clone()]).await;
@@ -392,47 +385,6 @@ async fn a_question_is_answered_at_once_or_by_the_next_message() {
     assert_eq!(alone.contents(SegmentKind::User), ["Paint", "red\n(in answer to: Which colour?)"]);
     assert_eq!(alone.say("And?").await, Verdict::Replied);
     assert!(alone.last_prompt().contains("Which colour?"), "{}", alone.last_prompt());
-}
-
-#[tokio::test]
-async fn an_approval_that_nobody_gives_suspends_the_program_until_somebody_does() {
-    let hole = format!("print('before')\nawait light_toolkit.switch(on=True)\nprint('after')\n{}", send("'on'"));
-    let mut world = World::new([hole]).await;
-    let verdict = world.say("Light on").await;
-    let question = "May this write operation be called? light_toolkit.switch({\"on\":true})".to_owned();
-    assert_eq!(verdict, Verdict::Waiting { on: "approval".to_owned(), question });
-    assert_eq!(world.session.record().status, SessionStatus::AwaitingApproval);
-    assert!(world.light.switched.lock().unwrap().is_empty());
-
-    world.reopen().await;
-    assert_eq!(world.resume(Arc::new(Agreeable)).await, Some(Verdict::Replied));
-    assert_eq!(*world.light.switched.lock().unwrap(), [true]);
-    assert_eq!(world.contents(SegmentKind::Reply), ["on"]);
-    assert_eq!(world.contents(SegmentKind::Output), ["before\nafter"]);
-    assert_eq!(world.session.record().rounds, 1, "the same round went on");
-    assert_eq!(world.resume(Arc::new(Agreeable)).await, None, "nothing is left to go on with");
-    let prints: Vec<String> = world.session.events().await.unwrap().into_iter().filter_map(printed).collect();
-    assert_eq!(prints.concat(), "before\nafter\n", "nothing is told twice");
-}
-
-#[tokio::test]
-async fn a_toolkits_refusal_is_an_error_like_any_other_and_a_round_with_one_goes_on() {
-    let hole = format!(
-        "import asyncio\ntry:\n    await light_toolkit.forbidden()\nexcept Exception as error:\n    \
-         print(type(error).__name__, isinstance(error, PermissionError), error)\n\
-         both = await asyncio.gather(light_toolkit.forbidden(), light_toolkit.is_on(), return_exceptions=True)\n\
-         await light_toolkit.switch(on=True)\n{}",
-        send("f'{type(both[0]).__name__} {both[1]}'")
-    );
-    let mut world = World::new([hole]).await;
-    assert!(matches!(world.say("Light on").await, Verdict::Waiting { .. }));
-    world.reopen().await;
-    fimble::gate::answer(&world.session, "yes", &world.agent.parts.gate).await.unwrap();
-    world.reopen().await;
-    assert_eq!(world.resume(Arc::new(Unattended)).await, Some(Verdict::Replied));
-    assert_eq!(world.contents(SegmentKind::Reply), ["Forbidden False"]);
-    assert_eq!(world.contents(SegmentKind::Output), ["Forbidden True the house answered 403"]);
-    assert_eq!(*world.light.switched.lock().unwrap(), [true]);
 }
 
 #[tokio::test]

@@ -32,8 +32,6 @@ pub struct Order {
     pub prompt_tokens: u32,
     /// Tokens the model generated for it.
     pub completion_tokens: u32,
-    /// The trace id of the turn.
-    pub trace: String,
 }
 
 /// What a round came to.
@@ -132,7 +130,7 @@ pub async fn execute(
 
 /// Goes on with the session's last round if it was cut off or waits for something: its program runs again, and its calls are
 /// answered from the journal up to the first that has no answer there. `None` if there is no such round. Of `order` only the
-/// file name, the limits and the trace matter.
+/// file name and the limits matter.
 ///
 /// # Errors
 /// As [`execute`].

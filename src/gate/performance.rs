@@ -126,7 +126,7 @@ impl Performance<'_, '_> {
         let context = SessionContext {
             session: session.record().id.clone(),
             round: round.number,
-            trace: self.order.trace.clone(),
+            trace: round.trace.clone(),
             tenant: session.record().tenant.clone(),
             user: session.record().user.clone(),
             ..SessionContext::default()

@@ -31,6 +31,8 @@ fn a_program_meets_the_hooks_of_its_user() {
         "{start}"
     );
     assert!(end.contains("\"reason\":\"exit\"") && end.contains("\"session_id\":\""), "{end}");
+    let call: serde_json::Value = serde_json::from_str(&told("call.json")).unwrap();
+    assert!(call["trace"].as_str().is_some_and(|trace| !trace.is_empty()), "{call}");
     let call = home.output(&["toolkits", "call", "host_toolkit", "memory"], "");
     assert!(
         call.status.code() == Some(4) && stderr(&call).contains("a hook refused it: no machines"),

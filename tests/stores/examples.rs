@@ -61,6 +61,7 @@ pub fn round(number: u64) -> Round {
         ended_at: None,
         usage: RoundUsage::default(),
         seed: format!("{number:064x}"),
+        trace: format!("run-{number}"),
     }
 }
 

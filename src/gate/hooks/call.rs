@@ -138,6 +138,7 @@ impl Subject<'_> {
         Map::from_iter([
             ("session_id".to_owned(), text(&context.session)),
             ("round".to_owned(), context.round.into()),
+            ("trace".to_owned(), text(&context.trace)),
             ("tenant".to_owned(), text(&context.tenant)),
             ("user".to_owned(), text(&context.user)),
             ("tool_name".to_owned(), text(self.called)),
