@@ -6,6 +6,8 @@
 mod cards;
 #[path = "terminal/hot_plug.rs"]
 mod hot_plug;
+#[path = "terminal/policy.rs"]
+mod policy;
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -57,7 +57,7 @@ impl Gate {
         let judged = caller.subject(&record, &record.arguments);
         let judgement = self.judge(&judged);
         let judgement = Judgement { decision: hooked.over(judgement.decision), ..judgement };
-        let refusal = || judgement.refusal(&self.config.policy, &record);
+        let refusal = || judgement.refusal(&self.policy(), &record);
         match judgement.decision {
             Decision::Allow => {}
             Decision::Deny => return Err(refusal()),

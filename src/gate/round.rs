@@ -284,7 +284,7 @@ impl RoundGate {
                 }
             }
         }
-        let error = judgement.refusal(&self.gate.config.policy, &record);
+        let error = judgement.refusal(&self.gate.policy(), &record);
         self.fail(&mut record, is_journaled, error).await
     }
 
