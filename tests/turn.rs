@@ -86,6 +86,13 @@ impl Light {
         Ok(call.context.trace.clone())
     }
 
+    /// Has a defect.
+    #[operation(risk = "read")]
+    async fn panics(&self) -> Result<(), ToolError> {
+        let (lamps, number) = (Vec::<u32>::new(), self.switched.lock().unwrap().len());
+        Err(ToolError::failed(lamps[number].to_string()))
+    }
+
     /// Fails, and says a secret.
     #[operation(risk = "read")]
     async fn burn(&self) -> Result<(), ToolError> {

@@ -24,6 +24,13 @@ params = { seconds = 'str' }
 timeout_s = 10
 
 [[operation]]
+name = 'hold'
+description = 'Says that it has begun, and ends once it is let go.'
+command = ['sh', '-c', 'touch begun; while [ ! -e over ]; do sleep 0.02; done']
+risk = 'write'
+timeout_s = 60
+
+[[operation]]
 name = 'change'
 description = 'Changes something, after that long.'
 command = ['sleep', '{seconds}']
@@ -93,4 +100,52 @@ except TimeoutError as error:
 ";
     let (code, stdout, stderr) = run(&home, &[], program);
     assert_eq!((code, &*stdout), (Some(0), "True\n"), "{stderr}");
+}
+
+#[test]
+fn calls_over_a_limit_are_not_made_and_say_so() {
+    let settings = "[gate]\nturn_s = 0.3\n[[gate.limits]]\noperations = 'slow_toolkit.nap'\nat_once = 1\n\
+                    [[gate.limits]]\noperations = 'slow_toolkit.change'\nper_minute = 1\n";
+    let program = "\
+import asyncio
+naps = await asyncio.gather(*(slow_toolkit.nap(seconds='2') for _ in range(2)), return_exceptions=True)
+print([type(nap).__name__ for nap in naps], naps[1])
+await slow_toolkit.nap(seconds='0')
+await slow_toolkit.change(seconds='0')
+try:
+    await slow_toolkit.change(seconds='0')
+except Unavailable as error:
+    print(error)
+";
+    let expected = "\
+['str', 'Unavailable'] slow_toolkit.nap was not called: it may have 1 call under way at once, and it waited 0.3 s for its turn \
+(hint: await the ones that you have started before you start more)
+slow_toolkit.change was not called: it may be called 1 times a minute, and it waited 0.3 s for its turn (hint: make fewer calls, \
+or ask for more with each)
+";
+    let (code, stdout, stderr) = run(&slow(settings), &[], program);
+    assert_eq!((code, &*stdout), (Some(0), expected), "{stderr}");
+}
+
+#[test]
+fn two_processes_do_not_change_the_same_at_a_time() {
+    let locks = "[gate]\nturn_s = 0.3\n[[gate.locks]]\noperations = 'slow_toolkit.hold|slow_toolkit.change'\n\
+                 resource = 'the slow one'\n";
+    let home = slow(locks);
+    let mut command = home.fimble(&["--toolkits", "toolkits", "run", "hold.py", "--yes"]);
+    std::fs::write(home.path().join("hold.py"), "await slow_toolkit.hold()\nprint('held')\n").unwrap();
+    let holder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !home.path().join("begun").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let change = "await slow_toolkit.change(seconds='0')\nprint('changed')\n";
+    let (code, _, stderr) = run(&home, &[], change);
+    assert_eq!(code, Some(1), "{stderr}");
+    let sentence = "Unavailable: slow_toolkit.change was not called: another call has had `the slow one` for 0.3 s";
+    assert!(stderr.contains(sentence), "{stderr}");
+    std::fs::write(home.path().join("over"), "").unwrap();
+    let held = holder.wait_with_output().unwrap();
+    assert_eq!((held.status.code(), &*super::stdout(&held)), (Some(0), "held\n"), "{}", super::stderr(&held));
+    let (code, stdout, stderr) = run(&home, &[], change);
+    assert_eq!((code, &*stdout), (Some(0), "changed\n"), "{stderr}");
 }

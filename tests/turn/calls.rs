@@ -77,3 +77,16 @@ async fn the_calls_of_a_turn_are_traced_as_its_run_also_where_it_goes_on() {
     let [turn, _, next] = &runs[..] else { panic!("{runs:?}") };
     assert_eq!(world.contents(SegmentKind::Reply), [format!("{turn} {turn}"), next.clone()]);
 }
+
+#[tokio::test]
+async fn a_toolkit_that_panics_costs_its_call_alone() {
+    let hole = format!(
+        "try:\n    await light_toolkit.panics()\nexcept Failed as error:\n    print(error)\n{}",
+        send("str(await light_toolkit.is_on())")
+    );
+    let mut world = World::new([hole]).await;
+    assert_eq!(world.say("Look").await, Verdict::Replied);
+    assert_eq!(world.contents(SegmentKind::Reply), ["False"]);
+    let sentence = "light_toolkit.panics panicked, which is a defect of the toolkit (hint: do it another way)";
+    assert_eq!(world.contents(SegmentKind::Output), [sentence]);
+}
