@@ -21,6 +21,7 @@ use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::plan::Mode;
 use super::replay::{Replay, Teller};
+use super::risk::rating;
 use super::system::{self, System};
 use super::{Decision, Extent, Gate, Judgement, Lifted, MaskedStream};
 use crate::crash;
@@ -403,6 +404,7 @@ impl RoundGate {
             tool_call_id: record.key.clone(),
             tool_call_name: format!("{}.{}", record.toolkit, record.operation),
             delta: cut(&json_text(&record.arguments), self.event_bytes()),
+            rating: rating(&self.program, record.site.line).map(str::to_owned),
         });
     }
 
