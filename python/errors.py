@@ -57,6 +57,12 @@ class Unavailable(ToolError, ConnectionError):
     kind = "unavailable"
 
 
+class Forbidden(ToolError, PermissionError):
+    """The system behind the toolkit refused, or what was asked for is outside of what the toolkit may reach."""
+
+    kind = "forbidden"
+
+
 class Failed(ToolError):
     """The operation ran and failed."""
 
@@ -64,12 +70,12 @@ class Failed(ToolError):
 
 
 class Denied(_Failure, BaseException):
-    """Policy, or the user, refused. No `Exception`: a program that goes on after any error must not go on after this."""
+    """Policy, a hook or the user refused. No `Exception`: a program that goes on after any error must not go on after this."""
 
     kind = "denied"
 
 
-CLASSES = (ToolError, UnknownOperation, InvalidArgument, NotFound, ToolTimeout, Unavailable, Failed, Denied)
+CLASSES = (ToolError, UnknownOperation, InvalidArgument, NotFound, ToolTimeout, Unavailable, Forbidden, Failed, Denied)
 _BY_KIND = {one.kind: one for one in CLASSES if one is not ToolError}
 
 

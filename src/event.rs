@@ -78,6 +78,9 @@ pub enum EventKind {
         tool_call_name: String,
         /// The bound arguments as JSON text.
         delta: String,
+        /// What the program says of its risk, e.g. `destructive`, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rating: Option<String>,
     },
     /// A call was answered.
     ToolCallResult {

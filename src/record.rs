@@ -86,6 +86,9 @@ pub struct Round {
     /// What its random numbers come from, in hexadecimal; empty for a round that cannot be run again.
     #[serde(default)]
     pub seed: String,
+    /// The run id of the turn, or of the command, that it began in; empty if it is not known.
+    #[serde(default)]
+    pub trace: String,
 }
 
 /// How a round ended.

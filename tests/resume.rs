@@ -205,6 +205,31 @@ fn an_approval_given_later_goes_on_at_the_same_call() {
 }
 
 #[test]
+fn another_policy_holds_for_what_is_left_of_a_program() {
+    let program = "\
+for text in ['one', 'two']:
+    await count_toolkit.add(file='FOLDER/counted', text=text)
+";
+    for (arguments, code, expected) in [
+        (&["answer", "ID", "yes"][..], 4, &["one"][..]),
+        (&["answer", "ID", "yes", "--policy", "auto"], 0, &["one", "two"]),
+        (&["resume", "ID", "--policy", "auto"], 0, &["one", "two"]),
+        (&["resume", "ID", "--policy", "read-only"], 4, &[]),
+        (&["answer", "ID", "yes", "--policy", "read-only"], 4, &["one"]),
+    ] {
+        let home = Home::new();
+        let program = program.replace("FOLDER", home.folder.path().to_str().unwrap());
+        std::fs::write(home.path("program.py"), program).unwrap();
+        assert_eq!(home.run(&["run", "program.py"]).status.code(), Some(4));
+        let id = home.session();
+        let given: Vec<&str> = arguments.iter().map(|word| if *word == "ID" { &*id } else { word }).collect();
+        let went_on = home.run(&[&["sessions"], &given[..]].concat());
+        assert_eq!(went_on.status.code(), Some(code), "{arguments:?}: {}", text(&went_on.stderr));
+        assert_eq!(home.lines("counted"), expected, "{arguments:?}: {}", text(&went_on.stderr));
+    }
+}
+
+#[test]
 fn a_question_is_answered_from_another_process() {
     let home = Home::new();
     let program = "\

@@ -6,6 +6,8 @@
 mod cards;
 #[path = "terminal/hot_plug.rs"]
 mod hot_plug;
+#[path = "terminal/policy.rs"]
+mod policy;
 #[path = "terminal/waiting.rs"]
 mod waiting;
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "turn/calls.rs"]
+mod calls;
 #[path = "turn/edit.rs"]
 mod edit;
 #[path = "turn/hooks.rs"]
@@ -27,13 +29,13 @@ use fimble::interpreter::{self, Interpreter, Limits};
 use fimble::llm::scripted::Scripted;
 use fimble::llm::{Input, LlmError, Request};
 use fimble::prompt::Templates;
-use fimble::record::{CallStatus, SessionStatus};
+use fimble::record::{CallRecord, CallStatus, SessionStatus};
 use fimble::registry::Registry;
 use fimble::segment::SegmentKind;
 use fimble::session::Session;
 use fimble::store::Store;
 use fimble::store::sqlite::Sqlite;
-use fimble_toolkit::{ErrorKind, ToolError, toolkit};
+use fimble_toolkit::{Call, ErrorKind, ToolError, toolkit};
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use serde_json::json;
@@ -72,6 +74,25 @@ impl Light {
             std::future::pending::<()>().await;
         }
         Ok(())
+    }
+
+    /// Nobody may.
+    #[operation(risk = "read")]
+    async fn forbidden(&self) -> Result<(), ToolError> {
+        Err(ToolError::new(ErrorKind::Denied, "the house answered 403"))
+    }
+
+    /// What its calls are traced as.
+    #[operation(risk = "read")]
+    async fn trace(&self, call: &Call) -> Result<String, ToolError> {
+        Ok(call.context.trace.clone())
+    }
+
+    /// Has a defect.
+    #[operation(risk = "read")]
+    async fn panics(&self) -> Result<(), ToolError> {
+        let (lamps, number) = (Vec::<u32>::new(), self.switched.lock().unwrap().len());
+        Err(ToolError::failed(lamps[number].to_string()))
     }
 
     /// Fails, and says a secret.
@@ -357,21 +378,6 @@ async fn variables_functions_and_imports_are_there_in_the_next_turn_and_after_a_
 }
 
 #[tokio::test]
-async fn a_write_is_made_only_if_somebody_approves() {
-    let switch =
-        format!("try:\n    await light_toolkit.switch(on=True)\nexcept Exception:\n    pass\n{}", send("'on'"));
-    let mut refused = World::new([switch.clone()]).await;
-    let verdict = refused.say_to("Light on", Arc::new(Refusing)).await;
-    assert!(matches!(&verdict, Verdict::Denied { account } if account.contains("light_toolkit.switch")), "{verdict:?}");
-    assert!(refused.light.switched.lock().unwrap().is_empty());
-    assert_eq!(refused.contents(SegmentKind::Reply).len(), 1, "a denial cannot be swallowed");
-
-    let mut attended = World::new([switch]).await;
-    assert_eq!(attended.say_to("Light on", Arc::new(Agreeable)).await, Verdict::Replied);
-    assert_eq!(*attended.light.switched.lock().unwrap(), [true]);
-}
-
-#[tokio::test]
 async fn a_question_is_answered_at_once_or_by_the_next_message() {
     let ask = format!("colour = await system_toolkit.ask_user('Which colour?')\n{}", send("colour"));
     let mut attended = World::new([ask.clone()]).await;
@@ -388,27 +394,6 @@ async fn a_question_is_answered_at_once_or_by_the_next_message() {
     assert_eq!(alone.contents(SegmentKind::User), ["Paint", "red\n(in answer to: Which colour?)"]);
     assert_eq!(alone.say("And?").await, Verdict::Replied);
     assert!(alone.last_prompt().contains("Which colour?"), "{}", alone.last_prompt());
-}
-
-#[tokio::test]
-async fn an_approval_that_nobody_gives_suspends_the_program_until_somebody_does() {
-    let hole = format!("print('before')\nawait light_toolkit.switch(on=True)\nprint('after')\n{}", send("'on'"));
-    let mut world = World::new([hole]).await;
-    let verdict = world.say("Light on").await;
-    let question = "May this write operation be called? light_toolkit.switch({\"on\":true})".to_owned();
-    assert_eq!(verdict, Verdict::Waiting { on: "approval".to_owned(), question });
-    assert_eq!(world.session.record().status, SessionStatus::AwaitingApproval);
-    assert!(world.light.switched.lock().unwrap().is_empty());
-
-    world.reopen().await;
-    assert_eq!(world.resume(Arc::new(Agreeable)).await, Some(Verdict::Replied));
-    assert_eq!(*world.light.switched.lock().unwrap(), [true]);
-    assert_eq!(world.contents(SegmentKind::Reply), ["on"]);
-    assert_eq!(world.contents(SegmentKind::Output), ["before\nafter"]);
-    assert_eq!(world.session.record().rounds, 1, "the same round went on");
-    assert_eq!(world.resume(Arc::new(Agreeable)).await, None, "nothing is left to go on with");
-    let prints: Vec<String> = world.session.events().await.unwrap().into_iter().filter_map(printed).collect();
-    assert_eq!(prints.concat(), "before\nafter\n", "nothing is told twice");
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ impl Agent {
             completion_tokens: progress.completion_tokens,
             ..self.order()
         };
+        progress.trace = session.trace().to_owned();
         let stage = self.stage(attendant, cancel);
         execute(stage, session, &program, order, &mut |session, executed| settle(progress, session, executed)).await?;
         Ok(progress.verdict.clone())

@@ -3,7 +3,7 @@
 //! Judged by facts (did it raise, did it reply), never by asking a model.
 
 use super::turn::{Cause, Failed, Progress, Verdict};
-use crate::gate::Executed;
+use crate::gate::{Denial, Executed};
 use crate::program::statements;
 use crate::record::Outcome;
 use crate::segment::SegmentKind;
@@ -24,7 +24,7 @@ impl Progress {
         let told =
             |call: &String| !call.starts_with("system_toolkit.send_message") && !call.starts_with("card_toolkit.");
         self.calls.extend(executed.calls.iter().filter(|call| told(call)).cloned());
-        if let Some(sentence) = executed.refused.clone() {
+        if let Some(Denial { sentence, ends_turn: true }) = executed.refused.clone() {
             self.trouble = sentence.clone();
             return Some(Verdict::Denied { account: self.account(&format!("because {sentence}")) });
         }

@@ -181,6 +181,9 @@ impl Agent {
     ) -> Result<Option<Verdict>, AgentError> {
         let Some(mut progress) = Progress::of_session(session)? else { return Ok(None) };
         let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string()).await?;
+        if !progress.trace.is_empty() {
+            session.set_trace(progress.trace.as_str());
+        }
         self.look_for_toolkits(session).await;
         let verdict = match progress.verdict.clone() {
             // It was settled, and then its process ended.

@@ -39,6 +39,7 @@ pub(super) async fn perceive(
 /// Begins a turn, or goes on with one.
 pub(super) async fn begin(session: &mut Session, run_id: String) -> Result<Begun, AgentError> {
     let begun = Begun { run_id, at: Instant::now() };
+    session.set_trace(begun.run_id.as_str());
     let (thread_id, run_id) = (session.record().id.clone(), begun.run_id.clone());
     session.emitter().emit(EventKind::RunStarted { thread_id, run_id });
     session.set_status(SessionStatus::Running);

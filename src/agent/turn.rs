@@ -100,6 +100,9 @@ pub struct Progress {
     /// How often a hook has sent the model back to work.
     #[serde(default)]
     pub(super) sent_back: u32,
+    /// What its rounds are traced as; empty before the first.
+    #[serde(default)]
+    pub(super) trace: String,
     /// How the last round settles the turn, if it does.
     pub(super) verdict: Option<Verdict>,
     max_rounds: u32,
@@ -139,6 +142,7 @@ impl Progress {
             prompt_tokens: 0,
             completion_tokens: 0,
             sent_back: 0,
+            trace: String::new(),
             verdict: None,
             max_rounds: config.max_rounds,
             max_refusals: config.max_refusals,

@@ -30,6 +30,7 @@ const HELP: &str = "\
 /rounds          the rounds of this session
 /code [N]        the program of round N, the last one by default
 /edit            edit what is left of the last program, and run it
+/policy [NAME]   what may happen unasked; with read-only, ask, auto or plan from now on
 /help            this list
 /quit            leave (also Ctrl-D)
 Ctrl-C stops the running round and nothing else.";
@@ -248,6 +249,7 @@ impl Conversation {
             }
             ("sessions", _) => sessions::list(self.store.as_ref()).await?,
             ("edit", _) => self.edit().await?,
+            ("policy", name) => self.note(&policy::choose(&self.agent.parts.gate, name)?),
             ("vars", _) => sessions::print_variables(self.session.variables().values()),
             ("rounds", _) => sessions::print_rounds(&self.session.rounds(0).await?),
             ("code", number) => self.show_code(number).await?,

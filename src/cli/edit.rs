@@ -30,9 +30,7 @@ pub(super) async fn edit_and_go_on(
     file: Option<&str>,
     how: How,
 ) -> Result<ExitCode, Failure> {
-    if how.yes {
-        config.gate.policy = config.gate.policy.approving();
-    }
+    how.apply(&mut config);
     let store = open::store(&config).await?;
     let mut session = open::session(&config, store, Some(id)).await?;
     let _hold = open::hold(&config, &session).await?;

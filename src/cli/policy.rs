@@ -86,9 +86,7 @@ impl PolicyCommand {
 
 fn list(gate: &Gate) -> Result<(), Failure> {
     let policy = gate.policy();
-    let decisions =
-        [Risk::Read, Risk::Write, Risk::Destructive].map(|risk| format!("{risk} {}", by_risk(policy, risk)));
-    out!("profile {}: {}", policy.profile, decisions.join(", "));
+    out!("{}", summary(&policy));
     for (index, rule) in policy.rules.iter().enumerate() {
         out!("rule {}: {rule}", index + 1);
         let declarations = gate.declarations();
@@ -111,6 +109,21 @@ fn list(gate: &Gate) -> Result<(), Failure> {
     let others = PROFILES.into_iter().filter(|profile| *profile != policy.profile).map(Profile::as_str);
     note!("hint: `--policy NAME` chooses another profile: {}", others.collect::<Vec<_>>().join(", "));
     Ok(())
+}
+
+/// Chooses another profile, if one is named, for what this process does from now on. Answers what holds then.
+pub(super) fn choose(gate: &Gate, name: &str) -> Result<String, Failure> {
+    if !name.is_empty() {
+        gate.choose_policy(name.parse().map_err(|error: String| Failure::usage(error).with_hint("/policy auto"))?);
+    }
+    Ok(summary(&gate.policy()))
+}
+
+/// The profile, and what becomes of calls by their risk.
+fn summary(policy: &Policy) -> String {
+    let decisions =
+        [Risk::Read, Risk::Write, Risk::Destructive].map(|risk| format!("{risk} {}", by_risk(policy, risk)));
+    format!("profile {}: {}", policy.profile, decisions.join(", "))
 }
 
 /// What becomes of a call of that risk that no rule is about.

@@ -7,7 +7,7 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::show::{Format, Screen};
-use super::{Failure, open, run};
+use super::{Failure, open, policy, run};
 use crate::agent::{Agent, Cause, Verdict};
 use crate::config::Config;
 use crate::gate::{AnswerError, Order, answer, waiting};
@@ -22,26 +22,40 @@ pub(super) struct How {
     pub(super) json: bool,
     /// Approve what policy would ask for.
     #[arg(short, long)]
-    pub(super) yes: bool,
+    yes: bool,
+    #[command(flatten)]
+    policy: policy::Choice,
+}
+
+impl How {
+    /// Puts it in place of what is configured.
+    pub(super) fn apply(self, config: &mut Config) {
+        self.policy.apply(config);
+        if self.yes {
+            config.gate.policy = std::mem::take(&mut config.gate.policy).approving();
+        }
+    }
 }
 
 /// Answers what the session's program waits for, and goes on with it.
-pub(super) async fn answer_and_go_on(config: Config, id: &str, said: &str, how: How) -> Result<ExitCode, Failure> {
+pub(super) async fn answer_and_go_on(mut config: Config, id: &str, said: &str, how: How) -> Result<ExitCode, Failure> {
+    how.apply(&mut config);
     let store = open::store(&config).await?;
     let session = open::session(&config, store, Some(id)).await?;
     let hold = open::hold_id(&config, session.store(), id).await?;
     let gate = open::gate(&config).await?;
     answer(&session, said, &gate).await?;
     drop(hold);
-    go_on(config, id, how).await
+    perform(config, id, how.json).await
 }
 
 /// Goes on with the session's turn, or with its program if that belongs to no turn.
 pub(super) async fn go_on(mut config: Config, id: &str, how: How) -> Result<ExitCode, Failure> {
-    let How { json, yes } = how;
-    if yes {
-        config.gate.policy = config.gate.policy.approving();
-    }
+    how.apply(&mut config);
+    perform(config, id, how.json).await
+}
+
+async fn perform(config: Config, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let store = open::store(&config).await?;
     let mut session = open::session(&config, Arc::clone(&store), Some(id)).await?;
     let _hold = open::hold(&config, &session).await?;

@@ -169,6 +169,7 @@ pub(super) async fn perform(
     let thread_id = session.record().id.clone();
     open::tell_isolation(&session, interpreter);
     session.emitter().emit(EventKind::RunStarted { thread_id: thread_id.clone(), run_id: run_id.clone() });
+    session.set_trace(run_id.as_str());
     let _listener = open::listen(gate);
     let cancel = CancellationToken::new();
     let stop = open::cancel_on_interrupt(&cancel);

@@ -150,7 +150,7 @@ impl Screen {
     fn show_text(&mut self, kind: &EventKind) {
         match kind {
             EventKind::TextMessageChunk { delta, .. } => self.say(delta),
-            EventKind::ToolCallChunk { tool_call_id, tool_call_name, delta } => {
+            EventKind::ToolCallChunk { tool_call_id, tool_call_name, delta, .. } => {
                 let arguments = if delta == "{}" { String::new() } else { clip(delta, SHOWN_CHARACTERS) };
                 self.calls.insert(tool_call_id.clone(), format!("{tool_call_name}({arguments})"));
             }

@@ -200,7 +200,8 @@ pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), An
                 problem,
                 card: waiting.text.clone(),
             };
-            call.status = CallStatus::Done { result: cards::reply(&card, said, gate.secrets()).map_err(does_not_fit)? };
+            let result = cards::reply(&card, &call.key, said, gate.secrets()).map_err(does_not_fit)?;
+            call.status = CallStatus::Done { result };
         }
         DOUBT => match Doubt::of(said).ok_or_else(no_answer)? {
             Doubt::Again => call.status = CallStatus::Approved,

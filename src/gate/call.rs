@@ -1,8 +1,9 @@
 //! Judging and running one call. A round's calls and a call by hand pass here alike.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
-use fimble_toolkit::{Call, ErrorKind, Operation, Preview, SessionContext, ToolError, Toolkit};
+use fimble_toolkit::{Call, ErrorKind, Operation, Preview, Risk, SessionContext, ToolError, Toolkit};
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -37,7 +38,7 @@ impl Gate {
         // Nobody follows: what hooks say to the user goes to the log.
         let tell = |kind| tracing::warn!("{kind:?}");
         let subject = Subject { called: &called, operation: &declared, key: &key, context: &context, tell: &tell };
-        let hooked = self.hooks.before_call(&subject, &mut arguments).await?;
+        let hooked = self.hooks.before_call(&subject, &mut arguments).await.map_err(|turned_down| turned_down.error)?;
         let record = CallRecord {
             key: key.clone(),
             number: 1,
@@ -56,7 +57,7 @@ impl Gate {
         let judged = caller.subject(&record, &record.arguments);
         let judgement = self.judge(&judged);
         let judgement = Judgement { decision: hooked.over(judgement.decision), ..judgement };
-        let refusal = || judgement.refusal(&self.config.policy, &record);
+        let refusal = || judgement.refusal(&self.policy(), &record);
         match judgement.decision {
             Decision::Allow => {}
             Decision::Deny => return Err(refusal()),
@@ -114,10 +115,7 @@ impl Gate {
                     .with_hint("do it another way"))
             })
         });
-        let result = tokio::time::timeout(limit, guarded).await.unwrap_or_else(|_| {
-            let seconds = limit.as_secs_f64();
-            Err(ToolError::new(ErrorKind::Timeout, format!("{} gave no answer within {seconds} s", record.operation)))
-        });
+        let result = tokio::time::timeout(limit, guarded).await.unwrap_or_else(|_| Err(late(record, limit)));
         match result {
             Ok(mut value) => {
                 self.refuse_giant(&value)?;
@@ -125,12 +123,15 @@ impl Gate {
                 self.registry.observe(&record.toolkit, operation, &value);
                 Ok(value)
             }
-            Err(mut error) => {
-                error.message = self.secrets.mask(&error.message);
-                error.hint = error.hint.map(|hint| self.secrets.mask(&hint));
-                Err(error)
-            }
+            Err(error) => Err(self.told(error)),
         }
+    }
+
+    /// A toolkit's error as the program gets it: without secrets, and never the gate's own refusal.
+    fn told(&self, error: ToolError) -> ToolError {
+        let ToolError { kind, message, hint } = error;
+        let kind = if kind == ErrorKind::Denied { ErrorKind::Forbidden } else { kind };
+        ToolError { kind, message: self.secrets.mask(&message), hint: hint.map(|hint| self.secrets.mask(&hint)) }
     }
 
     /// What the toolkit says that the call would do; it does nothing. A toolkit that is late or panics does not say it.
@@ -146,7 +147,7 @@ impl Gate {
         let limit = operation.timeout.unwrap_or_else(|| self.config.call_timeout());
         let guarded = AssertUnwindSafe(toolkit.preview(&call)).catch_unwind();
         match tokio::time::timeout(limit, guarded).await {
-            Ok(Ok(told)) => told,
+            Ok(Ok(told)) => told.map_err(|error| self.told(error)),
             Ok(Err(_)) | Err(_) => Ok(None),
         }
     }
@@ -182,6 +183,18 @@ fn call_of(
 ) -> Call {
     let (operation, key, context) = (record.operation.clone(), record.key.clone(), context.clone());
     Call { operation, arguments, key, context, cancellation }
+}
+
+/// The error of a call whose deadline has passed.
+fn late(record: &CallRecord, limit: Duration) -> ToolError {
+    let message = format!("{}.{} gave no answer within {} s", record.toolkit, record.operation, limit.as_secs_f64());
+    let error = ToolError::new(ErrorKind::Timeout, message);
+    match record.risk {
+        Risk::Read => error,
+        Risk::Write | Risk::Destructive => {
+            error.with_hint("it may have acted all the same; look before you call it again")
+        }
+    }
 }
 
 /// `value` as JSON text.

@@ -60,7 +60,7 @@ impl Toolkit for Cards {
                     return self.patience.suspend(suspension).await;
                 }
             };
-            match reply(&card, &said, &self.secrets) {
+            match reply(&card, &call.key, &said, &self.secrets) {
                 Ok(result) => {
                     self.answered(&call.key, &card, &result);
                     return Ok(result);
@@ -88,7 +88,7 @@ impl Cards {
 
     /// Shows the card to front ends.
     fn tell(&self, key: &str, card: &Card) {
-        let mut surface = format!("card-{key}");
+        let mut surface = surface(key);
         let mut messages = None;
         if let Card::Progress { title, .. } = card {
             let mut surfaces = self.surfaces.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,11 +125,16 @@ fn shown(card: &Card, answer: Option<&Value>) -> ShownCard {
     }
 }
 
-/// What the program gets for an answer.
-pub(super) fn reply(card: &Card, said: &str, secrets: &Secrets) -> Result<Value, String> {
-    let mut result = card.reply(said)?;
+/// What the program gets for an answer to the card of the call with that key.
+pub(super) fn reply(card: &Card, key: &str, said: &str, secrets: &Secrets) -> Result<Value, String> {
+    let mut result = card.reply(&surface(key), said)?;
     secrets.mask_value(&mut result);
     Ok(result)
+}
+
+/// Where the card of the call with that key is shown.
+fn surface(key: &str) -> String {
+    format!("card-{key}")
 }
 
 /// The card of a call, as it may be shown.

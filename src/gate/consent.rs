@@ -151,7 +151,7 @@ impl Gate {
             operation: answer::name(record),
             arguments: call::json_text(&bound),
             risk: record.risk,
-            reason: judgement.reason(&self.config.policy).map(|reason| self.secrets.mask(&reason)),
+            reason: judgement.reason(&self.policy()).map(|reason| self.secrets.mask(&reason)),
             bound,
             is_grave: record.risk == Risk::Destructive || !judgement.findings.is_empty(),
         }

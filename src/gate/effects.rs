@@ -20,13 +20,23 @@ struct State {
     replies: Vec<String>,
     answers: Vec<(String, String)>,
     finished: bool,
-    refused: Option<String>,
+    refused: Option<Denial>,
     diverged: Option<String>,
     suspension: Option<Suspension>,
     failures: Vec<ToolError>,
     questions: u32,
     contexts: Vec<String>,
     cards: Vec<ShownCard>,
+}
+
+/// A call that was refused. No further call is made in its round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// Which, and why.
+    pub sentence: String,
+    /// True if policy or a person refused it, or a hook wants no more: the turn ends as well. Otherwise a hook refused it,
+    /// and the model reads why.
+    pub ends_turn: bool,
 }
 
 /// A card that was shown, and what came of it.
@@ -65,8 +75,8 @@ impl Effects {
         self.read(|state| state.finished)
     }
 
-    /// The sentence of a call that policy or the user refused.
-    pub fn refused(&self) -> Option<String> {
+    /// The call that was refused, if one was.
+    pub fn refused(&self) -> Option<Denial> {
         self.read(|state| state.refused.clone())
     }
 
@@ -82,7 +92,8 @@ impl Effects {
 
     /// Why nothing more is done in this round, if so.
     pub(super) fn ending(&self) -> Option<String> {
-        self.read(|state| state.refused.clone().or_else(|| state.diverged.clone()))
+        let refused = |state: &State| state.refused.as_ref().map(|denial| denial.sentence.clone());
+        self.read(|state| refused(state).or_else(|| state.diverged.clone()))
     }
 
     /// The errors of calls that failed, in order.
@@ -125,8 +136,15 @@ impl Effects {
         self.write(|state| state.finished = true);
     }
 
+    /// A call was refused, and the turn ends.
     pub(super) fn refuse(&self, sentence: String) {
-        self.write(|state| state.refused = Some(sentence));
+        self.write(|state| state.refused = Some(Denial { sentence, ends_turn: true }));
+        self.over.cancel();
+    }
+
+    /// A hook refused a call.
+    pub(super) fn turn_down(&self, sentence: String) {
+        self.write(|state| state.refused = state.refused.take().or(Some(Denial { sentence, ends_turn: false })));
         self.over.cancel();
     }
 

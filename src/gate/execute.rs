@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::performance::Performance;
-use super::{Attendant, Gate, ShownCard, plan};
+use super::{Attendant, Denial, Gate, ShownCard, plan};
 use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::{self, Interpreter, Limits};
@@ -32,8 +32,6 @@ pub struct Order {
     pub prompt_tokens: u32,
     /// Tokens the model generated for it.
     pub completion_tokens: u32,
-    /// The trace id of the turn.
-    pub trace: String,
 }
 
 /// What a round came to.
@@ -57,8 +55,8 @@ pub struct Executed {
     pub finished: bool,
     /// What a suspended round waits for, in words.
     pub waiting: Option<String>,
-    /// The sentence of a refused call.
-    pub refused: Option<String>,
+    /// The call that was refused, if one was.
+    pub refused: Option<Denial>,
     /// What hooks want the model to know of the round's calls.
     pub contexts: Vec<String>,
     /// One line a call: what was called and whether it failed.
@@ -132,7 +130,7 @@ pub async fn execute(
 
 /// Goes on with the session's last round if it was cut off or waits for something: its program runs again, and its calls are
 /// answered from the journal up to the first that has no answer there. `None` if there is no such round. Of `order` only the
-/// file name, the limits and the trace matter.
+/// file name and the limits matter.
 ///
 /// # Errors
 /// As [`execute`].

@@ -1,9 +1,11 @@
 //! What is to become of a call: the policy says, analysers may say something stricter, and what a person said before may answer
 //! what would be asked.
 
+use std::sync::{Arc, PoisonError};
+
 use fimble_toolkit::{ErrorKind, ToolError};
 
-use super::policy::{Decision, Remembered, Source, Subject};
+use super::policy::{Decision, Profile, Remembered, Source, Subject};
 use super::risk::Finding;
 use super::{Gate, Memory, Policy, answer};
 use crate::record::CallRecord;
@@ -33,20 +35,22 @@ pub enum Lifted {
 impl Gate {
     /// What is to become of a call. Nothing is asked and nothing happens.
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
-        let policy = self.config.policy.decide(subject);
+        let chosen = self.policy();
+        let policy = chosen.decide(subject);
         // What is refused anyway need not be looked at.
         let findings = if policy.0 == Decision::Deny { Vec::new() } else { self.analysers.findings(subject) };
         let strictest = findings.iter().map(|finding| finding.decision).max();
         let decision = policy.0.max(strictest.unwrap_or(Decision::Allow));
-        let lifted = if decision == Decision::Ask { self.lifted(subject, !findings.is_empty()) } else { None };
+        let lifted = match decision {
+            Decision::Ask if chosen.approves() => Some(Lifted::ByYes),
+            Decision::Ask => self.lifted(subject, !findings.is_empty()),
+            Decision::Allow | Decision::Deny => None,
+        };
         let decision = if lifted.is_some() { Decision::Allow } else { decision };
         Judgement { decision, policy, findings, lifted }
     }
 
     fn lifted(&self, subject: &Subject<'_>, is_suspicious: bool) -> Option<Lifted> {
-        if self.config.policy.approves() {
-            return Some(Lifted::ByYes);
-        }
         // What is grave is only allowed as it was seen.
         let exactly = is_suspicious || subject.risk == fimble_toolkit::Risk::Destructive;
         match self.memory.find(subject, exactly) {
@@ -59,8 +63,14 @@ impl Gate {
     }
 
     /// What is to happen to calls.
-    pub fn policy(&self) -> &Policy {
-        &self.config.policy
+    pub fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From the next call on, another profile holds, in place of what the configuration says of risks. Rules stay.
+    pub fn choose_policy(&self, profile: Profile) {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        *policy = Arc::new(Policy::clone(&policy).with_profile(profile));
     }
 
     /// Who looks at calls apart from the policy.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::patience::Stopwatch;
-use crate::interpreter::Process;
+use crate::interpreter::{Process, counted};
 
 /// Characters of a goal and of a question that a view shows.
 const SHOWN_CHARACTERS: usize = 200;
@@ -39,7 +39,7 @@ pub struct RoundView {
     pub started_at: Timestamp,
     /// Seconds since then.
     pub age_s: f64,
-    /// Seconds that count towards its limit: those without waiting for a person.
+    /// Seconds that count towards its limit: those in which it computed or waited for nobody but itself.
     pub wall_s: f64,
     /// The limit.
     pub wall_limit_s: f64,
@@ -88,7 +88,7 @@ pub(super) struct Running {
     process: Mutex<Option<Process>>,
     calls: AtomicU32,
     waits: Mutex<Waits>,
-    person: Stopwatch,
+    waiting: Stopwatch,
     killed: CancellationToken,
     ended: CancellationToken,
 }
@@ -119,7 +119,7 @@ impl Live {
             process: Mutex::default(),
             calls: AtomicU32::new(0),
             waits: Mutex::default(),
-            person: Stopwatch::default(),
+            waiting: Stopwatch::default(),
             killed,
             ended: CancellationToken::new(),
         });
@@ -175,16 +175,13 @@ impl Running {
         let number = waits.last;
         waits.open.insert(number, (kind, of.to_owned(), Instant::now()));
         drop(waits);
-        let for_person = kind != WaitKind::Call;
-        if for_person {
-            self.person.start();
-        }
-        Waiting { running: self, number, for_person }
+        self.waiting.start();
+        Waiting { running: self, number }
     }
 
-    /// For how long so far it waited for a person.
-    pub(super) fn waited_for_person(&self) -> Duration {
-        self.person.total()
+    /// For how long so far it waited for a toolkit or a person.
+    pub(super) fn waited(&self) -> Duration {
+        self.waiting.total()
     }
 
     fn view(&self) -> RoundView {
@@ -197,6 +194,7 @@ impl Running {
         });
         let vitals = lock(&self.process).clone().and_then(|process| process.look());
         let age = self.begun.elapsed();
+        let computed = vitals.map(|vitals| vitals.cpu).unwrap_or_default();
         RoundView {
             session: self.session.clone(),
             round: self.round,
@@ -205,7 +203,7 @@ impl Running {
             pid: vitals.map(|vitals| vitals.pid),
             started_at: self.started_at,
             age_s: age.as_secs_f64(),
-            wall_s: age.saturating_sub(self.waited_for_person()).as_secs_f64(),
+            wall_s: counted(age, self.waited(), computed).as_secs_f64(),
             wall_limit_s: self.wall_limit_s,
             cpu_s: vitals.map(|vitals| vitals.cpu.as_secs_f64()),
             memory_kib: vitals.map(|vitals| vitals.memory_kib),
@@ -219,15 +217,12 @@ impl Running {
 pub(super) struct Waiting<'a> {
     running: &'a Running,
     number: u64,
-    for_person: bool,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         lock(&self.running.waits).open.remove(&self.number);
-        if self.for_person {
-            self.running.person.stop();
-        }
+        self.running.waiting.stop();
     }
 }
 

@@ -44,7 +44,7 @@ mod system;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -55,7 +55,7 @@ pub use answer::{AnswerError, Waiting, answer, waiting, withdraw};
 pub use cards::NAME as CARD_TOOLKIT;
 pub use command::{CommandError, CommandLimits, Said, ask};
 pub use consent::{ALWAYS, Approval, Consent};
-pub use effects::{Effects, ShownCard};
+pub use effects::{Denial, Effects, ShownCard};
 pub use execute::{ExecuteError, Executed, Order, Settle, Stage, abandon, execute, resume};
 pub use hooks::{Hook, HookConfig, HookEvent};
 pub use judge::{Judgement, Lifted};
@@ -205,6 +205,8 @@ struct Shared {
 pub struct Gate {
     registry: Arc<Registry>,
     config: Config,
+    /// The one of the configuration, until somebody chooses another profile.
+    policy: RwLock<Arc<Policy>>,
     secrets: Secrets,
     analysers: risk::Chain,
     memory: Memory,
@@ -239,7 +241,23 @@ impl Gate {
         let (live, memory) = (Arc::default(), Memory::default());
         let (shared, learnt) = (Mutex::default(), None);
         let (views, cards) = (Views::default(), false);
-        Self { registry, config, secrets, analysers, memory, live, hooks, limits, locks, shared, learnt, views, cards }
+        let policy = RwLock::new(Arc::new(config.policy.clone()));
+        Self {
+            registry,
+            config,
+            policy,
+            secrets,
+            analysers,
+            memory,
+            live,
+            hooks,
+            limits,
+            locks,
+            shared,
+            learnt,
+            views,
+            cards,
+        }
     }
 
     /// The same gate, which remembers there what people say `always` to.

@@ -1,5 +1,5 @@
-//! The person whom a round asks. Time that it waits for a person is not its own, and a wait that takes long lets its process
-//! go: the round is suspended, and runs again once there is an answer.
+//! The person whom a round asks. Time that it waits for others is not its own, and a wait for a person that takes long lets its
+//! process go: the round is suspended, and runs again once there is an answer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::consent::{Approval, Consent};
 use super::effects::Effects;
 use super::live::{Running, WaitKind};
 
-/// Runs while at least one question is open.
+/// Runs while at least one wait is under way.
 #[derive(Debug, Default)]
 pub(super) struct Stopwatch {
     watch: Mutex<Watch>,
@@ -34,14 +34,14 @@ impl Stopwatch {
         watch.total + watch.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 
-    /// A question was asked.
+    /// A wait began.
     pub(super) fn start(&self) {
         let mut watch = self.watch();
         watch.open += 1;
         watch.since.get_or_insert_with(Instant::now);
     }
 
-    /// The wait for one question ended.
+    /// A wait ended.
     pub(super) fn stop(&self) {
         let mut watch = self.watch();
         watch.open = watch.open.saturating_sub(1);

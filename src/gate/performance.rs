@@ -132,7 +132,7 @@ impl Performance<'_, '_> {
         let context = SessionContext {
             session: session.record().id.clone(),
             round: round.number,
-            trace: self.order.trace.clone(),
+            trace: round.trace.clone(),
             tenant: session.record().tenant.clone(),
             user: session.record().user.clone(),
             ..SessionContext::default()
@@ -331,7 +331,7 @@ impl Performance<'_, '_> {
 
     /// The sentence of a refused call whose exception the program did not end by: it caught it, or nobody waited for it.
     fn swallowed(&self, played: &Played) -> Option<String> {
-        let sentence = played.host.effects().refused()?;
+        let sentence = played.host.effects().refused()?.sentence;
         let ended_by_it = match &played.finished.ending {
             Ending::Raised { exception, .. } => exception == "Denied",
             Ending::Cancelled => played.was_killed || self.stage.cancel.is_cancelled(),

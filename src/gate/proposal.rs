@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::answer;
 use super::execute::{ExecuteError, Executed, end_cut_off_calls};
 use super::patience::End;
 use super::performance::{Performance, Played, call_line};
 use super::plan::{self, Mode, Plan};
+use super::{Denial, answer};
 use crate::event::{Custom, EventKind};
 use crate::interpreter::Ending;
 use crate::record::{CallStatus, Outcome, Round, SessionStatus};
@@ -20,7 +20,7 @@ impl Performance<'_, '_> {
     pub(super) fn drawn_up(&self, mode: &Mode, played: &Played) -> Option<Plan> {
         let Mode::Draw(draft) = mode else { return None };
         let effects = played.host.effects();
-        if effects.refused().or_else(|| effects.diverged()).is_some() || played.was_killed {
+        if effects.ending().is_some() || played.was_killed {
             return None;
         }
         let mask = |text: &str| self.stage.gate.secrets().mask(text);
@@ -72,7 +72,7 @@ impl Performance<'_, '_> {
         round.output.clear();
         round.ended_at = Some(Timestamp::now());
         let outcome = Outcome::Stopped { limit: "denied".to_owned(), message: sentence.clone() };
-        Ok(self.halt(&mut round, outcome, None, Some(sentence)).await?)
+        Ok(self.halt(&mut round, outcome, None, Some(Denial { sentence, ends_turn: true })).await?)
     }
 
     /// Stores a round that did nothing but look, with nothing of what it assigned.
@@ -81,7 +81,7 @@ impl Performance<'_, '_> {
         round: &mut Round,
         outcome: Outcome,
         waiting: Option<String>,
-        refused: Option<String>,
+        refused: Option<Denial>,
     ) -> Result<Executed, StoreError> {
         round.outcome = Some(outcome.clone());
         let calls = self.session.calls(round.number).await?;

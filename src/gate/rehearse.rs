@@ -42,7 +42,7 @@ impl RoundGate {
         let policy = self.gate.policy();
         let judgement = self.gate.judge(&self.caller().subject(&record, arguments));
         if judgement.decision == Decision::Deny {
-            let error = judgement.refusal(policy, &record);
+            let error = judgement.refusal(&policy, &record);
             return ControlFlow::Break(self.fail(&mut record, false, error).await.map(|_| Value::Null));
         }
         let previewed = self.gate.preview(toolkit, operation, &record, arguments.clone(), &self.context).await;
@@ -54,12 +54,9 @@ impl RoundGate {
                 (Some(plan::kept_preview(effect, secrets)), Ok(result))
             }
             Ok(None) => (None, Ok(plan::stand_in(&operation.returns))),
-            Err(mut error) => {
-                error.message = secrets.mask(&error.message);
-                (None, Err(error))
-            }
+            Err(error) => (None, Err(error)),
         };
-        let reason = judgement.reason(policy).map(|reason| secrets.mask(&reason));
+        let reason = judgement.reason(&policy).map(|reason| secrets.mask(&reason));
         let CallRecord { number, key, toolkit, operation, arguments, risk, readings, .. } = record.clone();
         draft.note(number, readings);
         let effect = PlannedEffect {
@@ -99,7 +96,7 @@ impl RoundGate {
                 let judgement = self.gate.judge(&self.caller().subject(&record, arguments));
                 // An approval answers what would be asked. What is refused by now was approved under another policy.
                 if judgement.decision == Decision::Deny {
-                    let error = judgement.refusal(self.gate.policy(), &record);
+                    let error = judgement.refusal(&self.gate.policy(), &record);
                     return ControlFlow::Break(self.fail(&mut record, false, error).await.map(|_| Value::Null));
                 }
                 record.status = CallStatus::Approved;

@@ -10,6 +10,8 @@ mod secrets;
 mod sql;
 mod wildcards;
 
+pub(super) use rating::rating;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -30,7 +32,7 @@ pub struct Config {
     pub sql: Reaction,
     /// Something is deleted by a wildcard. Default `ask`.
     pub wildcards: Reaction,
-    /// The program says `# risk: destructive` in its first comment or in the line of the call. Default `ask`.
+    /// The program says `# risk: destructive` in its first comment, above the call or beside it. Default `ask`.
     pub rating: Reaction,
 }
 

@@ -21,6 +21,7 @@ use super::live::{Running, WaitKind};
 use super::patience::{Patience, Suspension};
 use super::plan::Mode;
 use super::replay::{Replay, Teller};
+use super::risk::rating;
 use super::system::{self, System};
 use super::{Decision, Extent, Gate, Judgement, Lifted, MaskedStream};
 use crate::crash;
@@ -284,7 +285,7 @@ impl RoundGate {
                 }
             }
         }
-        let error = judgement.refusal(&self.gate.config.policy, &record);
+        let error = judgement.refusal(&self.gate.policy(), &record);
         self.fail(&mut record, is_journaled, error).await
     }
 
@@ -326,19 +327,30 @@ impl RoundGate {
         Ok(record)
     }
 
-    /// Ends a call that is not made.
-    pub(super) async fn fail(
+    /// Journals and tells the end of a call that is not made.
+    pub(super) async fn end_unmade(
         &self,
         record: &mut CallRecord,
         is_journaled: bool,
-        error: ToolError,
-    ) -> Result<CallRecord, ToolError> {
+        error: &ToolError,
+    ) -> Result<(), ToolError> {
         if !is_journaled {
             self.journal.request(record).await.map_err(not_journaled)?;
         }
         self.tell_request(record);
         self.finish(record, &Err(error.clone())).await.map_err(not_journaled)?;
         self.tell_result(record, Instant::now());
+        Ok(())
+    }
+
+    /// Ends a call that is not made, and the turn if it was refused.
+    pub(super) async fn fail(
+        &self,
+        record: &mut CallRecord,
+        is_journaled: bool,
+        error: ToolError,
+    ) -> Result<CallRecord, ToolError> {
+        self.end_unmade(record, is_journaled, &error).await?;
         if error.kind == ErrorKind::Denied {
             self.effects.refuse(error.message.clone());
         }
@@ -392,6 +404,7 @@ impl RoundGate {
             tool_call_id: record.key.clone(),
             tool_call_name: format!("{}.{}", record.toolkit, record.operation),
             delta: cut(&json_text(&record.arguments), self.event_bytes()),
+            rating: rating(&self.program, record.site.line).map(str::to_owned),
         });
     }
 
@@ -426,8 +439,8 @@ impl Host for RoundGate {
         self.running.begins(process);
     }
 
-    fn waits_for_person(&self) -> Duration {
-        self.running.waited_for_person()
+    fn waited(&self) -> Duration {
+        self.running.waited()
     }
 
     fn print(&self, text: &str) {

@@ -24,6 +24,7 @@ mod round;
 mod scratch;
 mod sources;
 mod spawn;
+mod wall;
 mod wire;
 mod zygote;
 
@@ -31,6 +32,7 @@ pub use config::{Config, Isolation, Level};
 pub use error::Error;
 pub use pool::Interpreter;
 pub use process::{Process, Vitals};
+pub use wall::counted;
 pub use zygote::init;
 
 use std::time::Duration;
@@ -85,7 +87,7 @@ impl Run {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Wall time in seconds, waiting for calls included and [waiting for a person](Host::waits_for_person) not.
+    /// Wall time in seconds, without what the program [waited for others](Host::waited) and did not compute meanwhile.
     /// Default 60.
     pub wall_s: f64,
     /// CPU time in seconds. Default 30.
@@ -192,10 +194,11 @@ pub trait Host: Send + Sync {
     /// The program is about to begin, in this process. Comes again, and the statements from the first one on,
     /// if that process is lost before the program called or printed anything and another one takes its place.
     fn begins(&self, _process: Process) {}
-    /// For how long so far the program waited for a person, a wait under way included and waits at the same time counted
-    /// once. Never less than it was. It does not count towards [`Limits::wall_s`]: however long a person thinks, the
-    /// program has its whole time for itself.
-    fn waits_for_person(&self) -> Duration {
+    /// For how long so far the program waited for what has a deadline of its own, or for a person: a wait under way
+    /// included, waits at the same time counted once. Never less than it was. It does not count towards
+    /// [`Limits::wall_s`]: however long others take, the program has its whole time for itself. Default nothing: a host
+    /// whose calls have no deadline is bounded by the program's.
+    fn waited(&self) -> Duration {
         Duration::ZERO
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Pace {
     pub exit: Duration,
     /// How long the zygote has to report a killed child. It frees its memory first, which may be much.
     pub reap: Duration,
-    /// While a person is waited for, the deadline is looked at no more often than this.
+    /// While others are waited for, the deadline is looked at no more often than this.
     pub look_again: Duration,
 }
 

@@ -23,6 +23,7 @@ use super::output::{CUT, Output};
 use super::pace::Pace;
 use super::scratch::Watch;
 use super::spawn::Child;
+use super::wall::counted;
 use super::wire::{Frame, Incoming};
 use super::{Error, Finished, Host, HostCall, Run, Usage, frame};
 
@@ -80,10 +81,9 @@ struct Round<'a> {
     statements: (u32, u32),
     stop: Option<Stop>,
     done: Option<Done>,
-    /// When the wall time is over, moved by what the program waited for a person.
-    wall_end: Instant,
-    /// How much of such waiting is in `wall_end`.
-    waited: Duration,
+    started: Instant,
+    /// The wall limit.
+    wall: Duration,
     /// When to look at the time again, or to kill a program that was told to stop.
     deadline: Instant,
     /// How long the child had waited for a processor when it was told to stop, and when that was.
@@ -121,7 +121,7 @@ pub(super) async fn drive(
     }
     let started = Instant::now();
     // A limit of more than a year is none.
-    let wall_end = started + Duration::try_from_secs_f64(limits.wall_s).unwrap_or(YEAR).min(YEAR);
+    let wall = Duration::try_from_secs_f64(limits.wall_s).unwrap_or(YEAR).min(YEAR);
     let watch = child.watch_scratch(limits.scratch_mib);
     let mut round = Round {
         child,
@@ -140,9 +140,9 @@ pub(super) async fn drive(
         statements: (0, 0),
         stop: None,
         done: None,
-        wall_end,
-        waited: Duration::ZERO,
-        deadline: wall_end,
+        started,
+        wall,
+        deadline: started + wall,
         told: None,
         stops: 0,
         frame_bytes,
@@ -220,8 +220,7 @@ impl Round<'_> {
         Flow::On
     }
 
-    /// The first time, the program is told; the second time, it is killed. What it waited for a person is given back
-    /// before.
+    /// The first time, the program is told; the second time, it is killed. What it waited for others is given back before.
     fn pass_deadline(&mut self) -> Flow {
         if let Some(stop) = self.stop.take() {
             if self.is_starved() {
@@ -230,15 +229,22 @@ impl Round<'_> {
             }
             return Flow::Kill(stop);
         }
-        let waited = self.host.waits_for_person().min(YEAR);
-        self.wall_end += waited.saturating_sub(self.waited);
-        self.waited = self.waited.max(waited);
-        let now = Instant::now();
-        if self.wall_end > now {
-            self.deadline = self.wall_end.max(now + self.pace.look_again);
-            return Flow::On;
+        let left = self.wall.saturating_sub(self.counted());
+        if left.is_zero() {
+            return self.tell_to_stop(Stop::Limit("wall"));
         }
-        self.tell_to_stop(Stop::Limit("wall"))
+        self.deadline = Instant::now() + left.max(self.pace.look_again);
+        Flow::On
+    }
+
+    /// How much of its wall time the program has used.
+    fn counted(&self) -> Duration {
+        let (since, waited) = (self.started.elapsed(), self.host.waited());
+        if waited.is_zero() {
+            return since;
+        }
+        let computed = self.child.process().look().map(|vitals| vitals.cpu).unwrap_or_default();
+        counted(since, waited, computed)
     }
 
     fn tell_to_stop(&mut self, stop: Stop) -> Flow {

@@ -61,6 +61,23 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
+/// The lines of the simple statement that has `line`, which counts from 1, and the comments right above it; none if there is
+/// no such line.
+pub fn lines_about(text: &str, line: u32) -> Vec<&str> {
+    let lines = lines(text);
+    let Some(own) = usize::try_from(line).ok().and_then(|line| line.checked_sub(1)).filter(|own| *own < lines.len())
+    else {
+        return Vec::new();
+    };
+    let begins = |line: &Line<'_>| line.kind == LineKind::Code;
+    let goes_on = |line: &Line<'_>| matches!(line.kind, LineKind::Continued | LineKind::InString);
+    let first = lines[..=own].iter().rposition(begins).unwrap_or(own);
+    let next = lines[own + 1..].iter().position(begins).map_or(lines.len(), |after| own + 1 + after);
+    let last = lines[own..next].iter().rposition(goes_on).map_or(own, |after| own + after);
+    let above = lines[..first].iter().rev().take_while(|line| line.kind == LineKind::Comment).count();
+    lines[first - above..=last].iter().map(|line| line.text).collect()
+}
+
 /// The text with every statement's line moved right by `width`; lines that begin inside a string stay.
 pub(super) fn indent(text: &str, width: usize) -> String {
     let margin = " ".repeat(width);

@@ -37,6 +37,7 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use lines::lines_about;
 pub use provenance::{Provenance, provenance};
 pub use scaffold::{Failed, HOLE_INDENT, Scaffold, ScaffoldInput};
 pub use splice::{from_file, reopened, splice};

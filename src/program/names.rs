@@ -188,7 +188,7 @@ const BUILTINS: &str = "
     frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter len license list locals map
     max memoryview min next object oct open ord pow print property quit range repr reversed round set setattr slice
     sorted staticmethod str sum super tuple type vars zip
-    report ToolError UnknownOperation InvalidArgument NotFound Denied Timeout Unavailable Failed Record";
+    report ToolError UnknownOperation InvalidArgument NotFound Denied Forbidden Timeout Unavailable Failed Record";
 
 #[cfg(test)]
 mod tests {

@@ -113,6 +113,7 @@ impl Session {
             ended_at: Some(now),
             usage: RoundUsage::default(),
             seed: String::new(),
+            trace: String::new(),
         };
         let session = SessionRecord {
             status: SessionStatus::Idle,

@@ -117,6 +117,7 @@ mod tests {
             ended_at: None,
             usage: RoundUsage::default(),
             seed: String::new(),
+            trace: String::new(),
         };
         let undone = |rounds: &[Round]| (1..=rounds.len() as u64).map(|at| undone_by(rounds, at)).collect::<Vec<_>>();
         let plain = [round(1, None), round(2, None)];

@@ -60,6 +60,8 @@ pub struct Session {
     variables: BTreeMap<String, Variable>,
     /// The last round, as long as it can go on.
     open: Option<Round>,
+    /// What rounds that begin are traced as.
+    trace: String,
     emitter: Emitter,
 }
 
@@ -251,6 +253,7 @@ impl Session {
             ended_at: None,
             usage: RoundUsage::default(),
             seed: [Uuid::new_v4(), Uuid::new_v4()].map(|part| part.simple().to_string()).concat(),
+            trace: self.trace.clone(),
         };
         self.store.open_round(&self.record.id, &round).await?;
         self.record.rounds = round.number;
@@ -291,8 +294,22 @@ impl Session {
     /// Goes on with that round; events and segments belong to it from now on.
     pub fn reopen_round(&mut self) -> Option<Round> {
         let round = self.open.clone()?;
+        if !round.trace.is_empty() {
+            self.trace.clone_from(&round.trace);
+        }
         self.emitter.enter_round(round.number);
         Some(round)
+    }
+
+    /// What ties rounds that begin, their calls and what these cause elsewhere to one turn: its run id. A round that goes on
+    /// keeps its own, and so do those after it. Default empty.
+    pub fn set_trace(&mut self, trace: impl Into<String>) {
+        self.trace = trace.into();
+    }
+
+    /// The last one set.
+    pub fn trace(&self) -> &str {
+        &self.trace
     }
 
     /// The events of the round that can go on, as far as they are known, in order.
@@ -437,6 +454,7 @@ impl Session {
             open: last.filter(|round| is_open(round.outcome.as_ref())),
             store,
             config: Config::default(),
+            trace: String::new(),
             emitter: Emitter::new(&record.id, record.events),
             record,
             earlier,

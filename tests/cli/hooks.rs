@@ -13,14 +13,16 @@ fn configured(settings: &str) -> Home {
 #[test]
 fn a_program_meets_the_hooks_of_its_user() {
     let home = configured(
-        "[[gate.hooks.PreToolUse]]\nmatcher = 'host_toolkit.*'\ncommand = ['sh', '-c', 'echo no machines >&2; exit 2']\n\
+        "[[gate.hooks.PreToolUse]]\nmatcher = 'host_toolkit.*'\n\
+         command = ['sh', '-c', 'cat > call.json; echo no machines >&2; exit 2']\n\
          [[gate.hooks.SessionStart]]\ncommand = ['sh', '-c', 'cat > start.json']\n\
          [[gate.hooks.SessionEnd]]\ncommand = ['sh', '-c', 'cat > end.json; exit 1']\n",
     );
-    let program = "try:\n    await host_toolkit.cpu()\nexcept ToolError as error:\n    print(error)\n";
+    let program = "try:\n    await host_toolkit.cpu()\nexcept Exception as error:\n    print(error)\n";
     let output = home.output(&["run", "-"], program);
-    assert_eq!(stdout(&output), "host_toolkit.cpu was not called: a hook refused it: no machines\n");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(4), ""), "{}", stderr(&output));
+    let refused = "Denied: host_toolkit.cpu was not called: a hook refused it: no machines\n";
+    assert!(stderr(&output).contains(refused), "{}", stderr(&output));
     assert!(stderr(&output).contains("hook: the SessionEnd hook failed: `sh` ended with exit status: 1"));
     let told = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap();
     let (start, end) = (told("start.json"), told("end.json"));
@@ -29,9 +31,11 @@ fn a_program_meets_the_hooks_of_its_user() {
         "{start}"
     );
     assert!(end.contains("\"reason\":\"exit\"") && end.contains("\"session_id\":\""), "{end}");
+    let call: serde_json::Value = serde_json::from_str(&told("call.json")).unwrap();
+    assert!(call["trace"].as_str().is_some_and(|trace| !trace.is_empty()), "{call}");
     let call = home.output(&["toolkits", "call", "host_toolkit", "memory"], "");
     assert!(
-        call.status.code() == Some(1) && stderr(&call).contains("a hook refused it: no machines"),
+        call.status.code() == Some(4) && stderr(&call).contains("a hook refused it: no machines"),
         "{}",
         stderr(&call)
     );

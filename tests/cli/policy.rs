@@ -284,3 +284,28 @@ fn a_project_may_not_set_the_analysers() {
     let (code, told) = counting.run(&[], "1\n");
     assert!(code == Some(2) && told.contains("a project may not set `gate.analysers`"), "{told}");
 }
+
+#[test]
+fn a_call_that_the_program_rates_as_grave_is_asked_for_and_says_so() {
+    let counting = Counting::new("");
+    let program = "\
+await count_toolkit.add(file='FILE', text='a')
+# The old ones are lost.
+# risk: destructive
+await count_toolkit.add(
+    file='FILE',
+    text='b',
+)
+"
+    .replace("FILE", counting.file().to_str().unwrap());
+    let output = counting.fimble(&["run", "-", "--policy", "auto", "--json"], &program);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let events = stdout(&output);
+    let events = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let calls: Vec<_> = events.filter(|event| event["type"] == "TOOL_CALL_CHUNK").collect();
+    let ratings: Vec<_> = calls.iter().map(|call| call["rating"].as_str()).collect();
+    assert_eq!(ratings, [None, Some("destructive")], "{calls:?}");
+    let id = calls[0]["session"].as_str().unwrap();
+    let waits = stderr(&counting.fimble(&["sessions", "answer", id, "perhaps"], ""));
+    assert!(waits.contains("is rated `risk: destructive` by the program itself (rating)"), "{waits}");
+}

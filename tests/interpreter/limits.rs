@@ -64,20 +64,20 @@ async fn last_words_may_take_longer_than_the_program_has_to_end() {
     assert_eq!((limit(&finished), finished.written.len()), ("wall", 0));
 }
 
-/// Answers every call after a person thought about it.
+/// Answers every call after a while, which it says.
 #[derive(Default)]
-struct Person {
-    thinks: Duration,
+struct Slow {
+    takes: Duration,
     /// How long it was waited for earlier, and since when it is now.
     waits: Mutex<(Duration, Option<Instant>)>,
 }
 
 #[async_trait]
-impl Host for Person {
+impl Host for Slow {
     async fn call(&self, _: HostCall) -> Result<Value, ToolError> {
         let asked = Instant::now();
         self.waits.lock().unwrap().1 = Some(asked);
-        tokio::time::sleep(self.thinks).await;
+        tokio::time::sleep(self.takes).await;
         *self.waits.lock().unwrap() = (asked.elapsed(), None);
         Ok(json!("yes"))
     }
@@ -86,16 +86,16 @@ impl Host for Person {
 
     fn statement(&self, _: u32, _: u32) {}
 
-    fn waits_for_person(&self) -> Duration {
+    fn waited(&self) -> Duration {
         let (earlier, asked) = *self.waits.lock().unwrap();
         earlier + asked.map(|asked| asked.elapsed()).unwrap_or_default()
     }
 }
 
 #[tokio::test]
-async fn the_time_that_a_person_thinks_is_not_the_programs() {
+async fn the_time_that_others_take_is_not_the_programs() {
     let interpreter = start().await;
-    let slow = || Arc::new(Person { thinks: Duration::from_secs(2), ..Person::default() });
+    let slow = || Arc::new(Slow { takes: Duration::from_secs(2), ..Slow::default() });
     let run = within(1.0, "print(await demo.ask())");
     let finished = interpreter.run(run, slow(), CancellationToken::new()).await.unwrap();
     assert_eq!((&finished.ending, &*finished.output), (&Ending::Returned { value: None }, "yes\n"));
@@ -106,6 +106,21 @@ async fn the_time_that_a_person_thinks_is_not_the_programs() {
     assert_eq!(limit(&finished), "wall");
     let own = finished.usage.wall - Duration::from_secs(2);
     assert!(own > Duration::from_millis(900) && own < Duration::from_millis(2_500), "{own:?}");
+}
+
+#[tokio::test]
+async fn what_a_program_computes_beside_a_call_is_its_own_time() {
+    let interpreter = start().await;
+    let slow = Arc::new(Slow { takes: Duration::from_secs(100), ..Slow::default() });
+    let source = "\
+import asyncio
+asked = asyncio.ensure_future(demo.ask())
+await asyncio.sleep(0.1)
+while True: pass
+";
+    let finished = interpreter.run(within(1.0, source), slow, CancellationToken::new()).await.unwrap();
+    assert_eq!(limit(&finished), "wall");
+    assert!(finished.usage.wall < Duration::from_secs(50), "{:?}", finished.usage);
 }
 
 #[tokio::test]

@@ -166,8 +166,8 @@ class Failures(unittest.TestCase):
                 found.append(str(error))
             """
         played = play(program(source), answer=echo)
-        names = ["UnknownOperation", "InvalidArgument", "NotFound", "ToolTimeout", "Unavailable", "Failed"]
-        kinds = ["unknown_operation", "invalid_argument", "not_found", "timeout", "unavailable", "failed"]
+        names = ["UnknownOperation", "InvalidArgument", "NotFound", "ToolTimeout", "Unavailable", "Forbidden", "Failed"]
+        kinds = ["unknown_operation", "invalid_argument", "not_found", "timeout", "unavailable", "forbidden", "failed"]
         expected = [[name, kind, "it failed", "h", "kit", True] for name, kind in zip(names, kinds)]
         self.assertEqual(child.json.loads(played.contents["found"]), [*expected, "it failed"])
 

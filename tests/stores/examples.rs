@@ -61,6 +61,7 @@ pub fn round(number: u64) -> Round {
         ended_at: None,
         usage: RoundUsage::default(),
         seed: format!("{number:064x}"),
+        trace: format!("run-{number}"),
     }
 }
 
@@ -175,7 +176,12 @@ pub fn event_kinds() -> Vec<EventKind> {
         EventKind::StepStarted { step_name: "act".into() },
         EventKind::StepFinished { step_name: "act".into() },
         EventKind::TextMessageChunk { message_id: "1".into(), role: "assistant".into(), delta: text() },
-        EventKind::ToolCallChunk { tool_call_id: "k".into(), tool_call_name: "git_toolkit.log".into(), delta: text() },
+        EventKind::ToolCallChunk {
+            tool_call_id: "k".into(),
+            tool_call_name: "git_toolkit.log".into(),
+            delta: text(),
+            rating: Some("high".into()),
+        },
         EventKind::ToolCallResult {
             message_id: "2".into(),
             tool_call_id: "k".into(),

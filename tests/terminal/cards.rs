@@ -57,11 +57,46 @@ print('chosen', chosen)
     assert_eq!(code, Some(2));
     let expected = "error: `purple` does not fit: answer with numbers from 1 to 3, or none\n\nhint: Which?\n  1. red\n";
     assert!(refused.starts_with(expected), "{refused}");
-    let click = r#"{"action": {"name": "submit", "surfaceId": "s", "context": {"choice": ["green", "red"]}}}"#;
+    let click = r#"{"action": {"name": "submit", "context": {"choice": ["green", "red"]}}}"#;
     let (code, stdout, stderr) = output(&home, &["sessions", "answer", id, click], program);
     assert_eq!((code, stdout.as_str()), (Some(0), "chosen ['green', 'red']\n"), "{stderr}");
     // What was shown before is not shown again.
     assert!(!stderr.contains("Disks"), "{stderr}");
+}
+
+#[test]
+fn a_click_answers_only_the_card_that_it_was_made_on() {
+    let home = Home::new();
+    let program = "\
+first = await card_toolkit.confirm('Restart the test server')
+second = await card_toolkit.confirm('Restart everything', risk='destructive')
+print(first, second)
+";
+    let waits = |stdout: &str| {
+        let events = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let card = events.filter(|event| event["name"] == "card").last().unwrap();
+        let session = card["session"].as_str().unwrap().to_owned();
+        (
+            session,
+            format!(
+                r#"{{"action": {{"name": "confirm", "surfaceId": {}, "context": {{}}}}}}"#,
+                card["value"]["surface"]
+            ),
+        )
+    };
+    let (code, stdout, stderr) = output(&home, &["run", "program.py", "--json"], program);
+    assert_eq!(code, Some(4), "{stderr}");
+    let (id, first) = waits(&stdout);
+    let (code, stdout, stderr) = output(&home, &["sessions", "answer", &id, &first, "--json"], program);
+    assert_eq!(code, Some(4), "{stderr}");
+    let (_, second) = waits(&stdout);
+    // Clicked twice, or late.
+    let (code, _, refused) = output(&home, &["sessions", "answer", &id, &first], program);
+    assert_eq!(code, Some(2), "{refused}");
+    assert!(refused.contains("does not fit: it is of the card on `card-"), "{refused}");
+    assert!(refused.contains("hint: Restart everything (destructive)"), "{refused}");
+    let (code, stdout, stderr) = output(&home, &["sessions", "answer", &id, &second], program);
+    assert_eq!((code, stdout.as_str()), (Some(0), "True True\n"), "{stderr}");
 }
 
 #[test]

@@ -41,17 +41,27 @@ async fn a_session_starts_once_in_a_process_and_its_hook_is_read_by_the_model() 
 }
 
 #[tokio::test]
-async fn a_refused_call_raises_and_the_model_reads_why() {
-    let hooks = HookConfig {
+async fn a_refused_call_ends_the_program_and_the_model_reads_why() {
+    let refuse = || HookConfig {
         pre_tool_use: script(r#"grep -q light_toolkit.switch && { echo 'use is_on' >&2; exit 2; }; exit 0"#),
         ..HookConfig::default()
     };
-    let mut world = world(["await light_toolkit.switch(True)\n".to_owned(), send("'understood'")], hooks).await;
-    assert_eq!(world.say_to("light", Arc::new(Agreeable)).await, Verdict::Replied);
-    assert!(world.last_prompt().contains("light_toolkit.switch was not called: a hook refused it: use is_on"));
-    assert_eq!(*world.light.switched.lock().unwrap(), [false; 0]);
-    let calls = world.session.calls(1).await.unwrap();
-    assert!(matches!(&calls[0].status, CallStatus::Failed { error } if error.kind == ErrorKind::Failed), "{calls:?}");
+    let more = send("'went on'") + "await light_toolkit.is_on()\n";
+    for (caught, reaches) in [("Exception", false), ("BaseException", true)] {
+        let hole = format!("try:\n    await light_toolkit.switch(True)\nexcept {caught}:\n    print('caught')\n{more}");
+        let mut world = world([hole, send("'understood'")], refuse()).await;
+        assert_eq!(world.say_to("light", Arc::new(Agreeable)).await, Verdict::Replied, "{caught}");
+        let prompt = world.last_prompt();
+        assert!(prompt.contains("light_toolkit.switch was not called: a hook refused it: use is_on"), "{prompt}");
+        assert_eq!(world.contents(SegmentKind::Reply), ["understood"], "{caught}");
+        assert_eq!(*world.light.switched.lock().unwrap(), [false; 0]);
+        let calls = world.session.calls(1).await.unwrap();
+        assert!(
+            matches!(&*calls, [CallRecord { status: CallStatus::Failed { error }, .. }] if error.kind == ErrorKind::Denied),
+            "{calls:?}"
+        );
+        assert_eq!(world.session.rounds(0).await.unwrap()[0].output.contains("caught"), reaches);
+    }
 }
 
 #[tokio::test]

@@ -32,6 +32,15 @@ pub(in crate::gate) struct Hooked {
     pub stop: Option<String>,
 }
 
+/// A call that hooks refused.
+#[derive(Debug)]
+pub(in crate::gate) struct TurnedDown {
+    /// Of kind `Denied`.
+    pub error: ToolError,
+    /// True if the hook wants nothing more done in this turn.
+    pub ends_turn: bool,
+}
+
 impl Hooked {
     /// What happens to the call: what policy denies stays denied.
     pub fn over(&self, policy: Decision) -> Decision {
@@ -54,7 +63,7 @@ impl Hooks {
         &self,
         subject: &Subject<'_>,
         arguments: &mut Map<String, Value>,
-    ) -> Result<Hooked, ToolError> {
+    ) -> Result<Hooked, TurnedDown> {
         let mut hooked = Hooked::default();
         if self.is_silent(HookEvent::PreToolUse) {
             return Ok(hooked);
@@ -62,12 +71,18 @@ impl Hooks {
         let called = subject.called;
         for hook in self.of(HookEvent::PreToolUse, called) {
             let input = subject.input(arguments);
-            let refused = |why: String| ToolError::failed(format!("{called} was not called: {why}"));
+            let refused = |why: String| {
+                let error = ToolError::new(ErrorKind::Denied, format!("{called} was not called: {why}"));
+                TurnedDown { error, ends_turn: false }
+            };
             let answer = self.consult(hook, HookEvent::PreToolUse, input, subject.tell).await;
-            let answer = answer.map_err(|message| refused(message).with_hint("tell the user"))?;
+            let answer = answer.map_err(|message| {
+                let TurnedDown { error, ends_turn } = refused(message);
+                TurnedDown { error: error.with_hint("tell the user"), ends_turn }
+            })?;
             if let Some(reason) = answer.stop {
                 let sentence = format!("the hook `{}` stopped the program before {called}: {reason}", hook.name());
-                return Err(ToolError::new(ErrorKind::Denied, sentence));
+                return Err(TurnedDown { error: ToolError::new(ErrorKind::Denied, sentence), ends_turn: true });
             }
             if answer.wish == Wish::Deny {
                 return Err(refused(format!("a hook refused it: {}", answer.reason)));
@@ -123,6 +138,7 @@ impl Subject<'_> {
         Map::from_iter([
             ("session_id".to_owned(), text(&context.session)),
             ("round".to_owned(), context.round.into()),
+            ("trace".to_owned(), text(&context.trace)),
             ("tenant".to_owned(), text(&context.tenant)),
             ("user".to_owned(), text(&context.user)),
             ("tool_name".to_owned(), text(self.called)),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub(super) use answer::Wish;
-pub(super) use call::{Hooked, Subject};
+pub(super) use call::{Hooked, Subject, TurnedDown};
 
 use answer::Answer;
 
@@ -28,7 +28,7 @@ use crate::event::{Custom, EventKind};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "PascalCase")]
 pub struct HookConfig {
-    /// Before a call: may refuse it, have a person asked, or replace its arguments. One that fails refuses the call.
+    /// Before a call: may refuse it, which ends the program, have a person asked, or replace its arguments. One that fails refuses the call.
     pub pre_tool_use: Vec<Hook>,
     /// After a call that was made: may tell the model something, or end the round.
     pub post_tool_use: Vec<Hook>,

@@ -3,7 +3,7 @@
 use fimble_toolkit::{ErrorKind, Operation, ToolError};
 use serde_json::{Map, Value};
 
-use super::{HookEvent, Hooked, Subject};
+use super::{HookEvent, Hooked, Subject, TurnedDown};
 use crate::event::EventKind;
 use crate::gate::RoundGate;
 use crate::gate::round::is_own;
@@ -32,11 +32,16 @@ impl RoundGate {
         let asked = self.gate.hooks.before_call(&self.subject(&record, &called, operation, &tell), arguments).await;
         let hooked = match asked {
             Ok(hooked) => hooked,
-            Err(mut error) => {
+            Err(TurnedDown { mut error, ends_turn }) => {
                 if may_have_acted {
                     error.message = not_called(&error.message);
                 }
-                return self.fail(&mut record, is_journaled, error).await.map(|record| (record, Hooked::default()));
+                self.end_unmade(&mut record, is_journaled, &error).await?;
+                match ends_turn {
+                    true => self.effects.refuse(error.message.clone()),
+                    false => self.effects.turn_down(error.message.clone()),
+                }
+                return Err(error);
             }
         };
         let shown = self.masked(arguments);

@@ -50,7 +50,8 @@ async fn ask_about(hooks: Vec<Hook>) -> (Result<(Value, Hooked), String>, Vec<St
         Subject { called: "files_toolkit.read", operation: &operation, key: "k", context: &context, tell: &tell };
     let mut arguments = json!({"path": "a"}).as_object().cloned().unwrap();
     let hooked = hooks.before_call(&subject, &mut arguments).await;
-    let result = hooked.map(|hooked| (Value::Object(arguments), hooked)).map_err(|error| error.to_string());
+    let result =
+        hooked.map(|hooked| (Value::Object(arguments), hooked)).map_err(|turned_down| turned_down.error.to_string());
     (result, told.into_inner().unwrap())
 }
 

@@ -135,9 +135,38 @@ fn a_program_that_rates_its_call_makes_it_stricter_and_never_laxer() {
     let rated = |program: &str, risk| findings(&Config::default(), "set", risk, json!({}), program).len();
     assert_eq!(rated("# Clears the cache. Risk: high\nx = 1\nawait t.set()", Risk::Write), 1);
     assert_eq!(rated("x = 1\nawait t.set()  # risk: destructive", Risk::Write), 1);
-    assert_eq!(rated("x = 1\n# risk: destructive\nawait t.set()", Risk::Write), 0, "neither the head nor its line");
     assert_eq!(rated("# risk: read\nawait t.set()", Risk::Destructive), 0);
     assert_eq!(rated("# risk: destructive\nawait t.get()", Risk::Read), 0);
+}
+
+#[test]
+fn a_rating_is_of_the_call_below_it() {
+    let program = "\
+x = 1
+# What is in the cache is lost.
+# risk: destructive
+await t.set(
+    1,
+    a=2,
+)
+
+await t.set(
+    # Risk: high
+    1,
+)
+for y in x:
+    # risk: low
+    await t.set(y)
+    z = '''
+# risk: destructive
+'''
+await t.set(z)  # risk: critical
+await t.set(z)
+";
+    let found: Vec<_> = [4, 6, 9, 11, 15, 19, 20].map(|line| rating(program, line)).into();
+    let [grave, high, critical] = ["destructive", "high", "critical"].map(Some);
+    assert_eq!(found, [grave, grave, high, high, None, critical, None]);
+    assert_eq!((rating("", 1), rating("# risk: high", 0), rating("x\n# risk: high", 9)), (None, Some("high"), None));
 }
 
 #[test]

@@ -9,13 +9,21 @@ use crate::{Card, Field, FieldKind};
 const LONGEST: usize = 10_000;
 
 impl Card {
-    /// What the program gets for an answer: what was typed, or a front end's event as JSON, `{"name": "submit", "context": {…}}`.
+    /// What the program gets for an answer to the card on `surface`: what was typed, or a front end's event as JSON,
+    /// `{"name": "submit", "surfaceId": "…", "context": {…}}`; without `surfaceId` it is meant for this card.
     ///
     /// # Errors
-    /// The sentence that says how to answer.
-    pub fn reply(&self, said: &str) -> Result<Value, String> {
+    /// The sentence that says how to answer, or that the event is another card's.
+    pub fn reply(&self, surface: &str, said: &str) -> Result<Value, String> {
         let said = clean(said, LONGEST);
-        let event = event(&said);
+        let event = match event(&said) {
+            Some(Event { surface: Some(other), .. }) if other != surface => {
+                let other = clean(&other, 80);
+                return Err(format!("it is of the card on `{other}`, and the one on `{surface}` waits"));
+            }
+            Some(Event { name, context, .. }) => Some((name, context)),
+            None => None,
+        };
         match self {
             Card::HandOver { .. } => {
                 let note =
@@ -52,15 +60,23 @@ impl Card {
     }
 }
 
-/// A front end's event: its name and its context.
-fn event(said: &str) -> Option<(String, Map<String, Value>)> {
+/// What a front end says that a person did.
+struct Event {
+    name: String,
+    /// The surface on which it was done, if it says so.
+    surface: Option<String>,
+    context: Map<String, Value>,
+}
+
+fn event(said: &str) -> Option<Event> {
     let Ok(Value::Object(mut fields)) = serde_json::from_str(said) else { return None };
     if let Some(Value::Object(inner)) = fields.remove("action") {
         fields = inner;
     }
     let name = fields.get("name")?.as_str()?.to_owned();
+    let surface = fields.get("surfaceId").and_then(Value::as_str).map(str::to_owned);
     match fields.remove("context")? {
-        Value::Object(context) => Some((name, context)),
+        Value::Object(context) => Some(Event { name, surface, context }),
         _ => None,
     }
 }

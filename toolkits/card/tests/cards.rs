@@ -129,10 +129,15 @@ fn answers_are_typed_or_clicked() {
         (all().remove(0), " I changed it ".to_owned(), json!("I changed it")),
         (all().remove(0), event("submit", json!({"note": "done"})), json!("done")),
     ] {
-        assert_eq!(card.reply(&said), Ok(expected), "{said}");
+        assert_eq!(card.reply("s1", &said), Ok(expected), "{said}");
     }
     let one = Card::Form { title: "Size?".to_owned(), fields: vec![field("size", FieldKind::Int, None)] };
-    assert_eq!((one.reply("7"), one.reply("size=8")), (Ok(json!({"size": 7})), Ok(json!({"size": 8}))));
+    assert_eq!((one.reply("s1", "7"), one.reply("s1", "size=8")), (Ok(json!({"size": 7})), Ok(json!({"size": 8}))));
+    let elsewhere = event("confirm", json!({})).replace("s1", "s2");
+    let refused = operation().reply("s1", &elsewhere).unwrap_err();
+    assert_eq!(refused, "it is of the card on `s2`, and the one on `s1` waits");
+    let nowhere = r#"{"name": "confirm", "context": {}}"#;
+    assert_eq!(operation().reply("s1", nowhere), Ok(json!(true)));
     for (card, said, part) in [
         (operation(), "perhaps", "confirm or cancel"),
         (choice(false), "4", "from 1 to 3"),
@@ -145,7 +150,7 @@ fn answers_are_typed_or_clicked() {
         (all().remove(0), "  ", "say what you did"),
         (all().remove(5), "1", "it asks nothing"),
     ] {
-        let refused = card.reply(said).unwrap_err();
+        let refused = card.reply("s1", said).unwrap_err();
         assert!(refused.contains(part), "{said}: {refused}");
     }
 }
@@ -221,8 +226,8 @@ proptest! {
             prop_assert!(text.lines().count() <= lines, "{text:?}");
             let again = card.clone().checked(&Limits::default());
             prop_assert_eq!(again.as_ref(), Ok(&card));
-            let _ = card.reply(&said);
+            let _ = card.reply("s1", &said);
         }
-        let _ = form().reply(&said);
+        let _ = form().reply("s1", &said);
     }
 }

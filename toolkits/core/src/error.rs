@@ -25,8 +25,11 @@ pub enum ErrorKind {
     InvalidArgument,
     /// The thing asked for is not there.
     NotFound,
-    /// Policy, or the system behind the toolkit, refused.
+    /// The gate refused: policy, a hook or the user. A program does not outlive it. Toolkits have no use for it: from
+    /// them it becomes `Forbidden`.
     Denied,
+    /// The system behind the toolkit refused, or what was asked for is outside of what the toolkit may reach.
+    Forbidden,
     /// The deadline passed.
     Timeout,
     /// The system behind the toolkit could not be reached, or is not on this machine.

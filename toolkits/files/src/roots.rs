@@ -55,7 +55,7 @@ impl Roots {
             Io::NotFound | Io::NotADirectory => {
                 ToolError::not_found(format!("there is no file or folder `{path}`")).with_hint(self.hint())
             }
-            Io::PermissionDenied => ToolError::new(ErrorKind::Denied, format!("the user may not read `{path}`")),
+            Io::PermissionDenied => ToolError::new(ErrorKind::Forbidden, format!("the user may not read `{path}`")),
             _ => ToolError::failed(format!("`{path}` cannot be read: {error}")),
         }
     }
@@ -71,7 +71,7 @@ impl Roots {
     }
 
     fn denied(&self, path: &str) -> ToolError {
-        ToolError::new(ErrorKind::Denied, format!("`{path}` is outside the folders that files_toolkit may read"))
+        ToolError::new(ErrorKind::Forbidden, format!("`{path}` is outside the folders that files_toolkit may read"))
             .with_hint(self.hint())
     }
 

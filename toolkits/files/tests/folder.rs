@@ -172,9 +172,11 @@ async fn nothing_leads_outside() {
     let climbing = format!("src/../../{}/secret", outside.path().file_name().unwrap().display());
     let missing = outside.path().join("missing").display().to_string();
     for path in ["link", "folder/secret", "folder/missing", "..", "/", "/etc/passwd", &absolute, &climbing, &missing] {
-        let expected =
-            ToolError::new(ErrorKind::Denied, format!("`{path}` is outside the folders that files_toolkit may read"))
-                .with_hint(format!("paths are relative to `{}`", root.display()));
+        let expected = ToolError::new(
+            ErrorKind::Forbidden,
+            format!("`{path}` is outside the folders that files_toolkit may read"),
+        )
+        .with_hint(format!("paths are relative to `{}`", root.display()));
         for operation in ["read", "tail", "list", "stat"] {
             let result = call(&root, operation, json!({"path": path})).await;
             assert_eq!(result, Err(expected.clone()), "{operation} {path}");

@@ -53,7 +53,7 @@ impl Location {
 
     fn denied(&self, path: &Path) -> ToolError {
         let message = format!("`{}` is outside the folders that git_toolkit may read", path.display());
-        ToolError::new(ErrorKind::Denied, message).with_hint(self.hint())
+        ToolError::new(ErrorKind::Forbidden, message).with_hint(self.hint())
     }
 
     fn hint(&self) -> String {
@@ -127,7 +127,7 @@ fn not_a_repository(path: &Path, error: &git2::Error) -> ToolError {
     if error.code() == ErrorCode::Owner {
         let message = format!("the repository at `{}` belongs to another user", path.display());
         let hint = format!("the user can allow it with `git config --global --add safe.directory {}`", path.display());
-        return ToolError::new(ErrorKind::Denied, message).with_hint(hint);
+        return ToolError::new(ErrorKind::Forbidden, message).with_hint(hint);
     }
     ToolError::not_found(format!("`{}` is not in a git repository", path.display()))
         .with_hint("name the folder of one with `repository=`")

@@ -270,7 +270,7 @@ async fn errors_say_what_to_do() {
     let roots = format!("leave `repository` out for the current one; others are within `{}`", root.display());
     let elsewhere = outside.path().canonicalize().unwrap();
     let denied = ToolError::new(
-        ErrorKind::Denied,
+        ErrorKind::Forbidden,
         format!("`{}` is outside the folders that git_toolkit may read", elsewhere.display()),
     )
     .with_hint(&roots);
@@ -331,5 +331,5 @@ async fn a_folder_within_a_repository_is_that_repository() {
     let whole = json!({"limit": 1, "repository": folder.path()});
     assert_eq!(subjects(&call(&toolkit, "log", whole).await.unwrap()), ["Shout"]);
     let above = json!({"repository": folder.path().parent().unwrap()});
-    assert_eq!(call(&toolkit, "log", above).await.unwrap_err().kind, ErrorKind::Denied);
+    assert_eq!(call(&toolkit, "log", above).await.unwrap_err().kind, ErrorKind::Forbidden);
 }

@@ -135,7 +135,7 @@ impl Toolkit for Postgres {
     async fn call(&self, call: Call) -> Result<Value, ToolError> {
         if call.operation == "execute" && !self.may_execute {
             let message = "postgres_toolkit.execute is switched off: this database is only read";
-            return Err(ToolError::new(ErrorKind::Denied, message)
+            return Err(ToolError::new(ErrorKind::Forbidden, message)
                 .with_hint("tell the user: `toolkits.postgres.execute = true` switches it on"));
         }
         self.operations.call(call).await

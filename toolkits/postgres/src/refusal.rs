@@ -21,7 +21,7 @@ pub(crate) fn of_statement(error: &Error) -> ToolError {
     let code = refused.code();
     let kind = match code.code() {
         "57014" => ErrorKind::Timeout,
-        "25006" | "42501" => ErrorKind::Denied,
+        "25006" | "42501" => ErrorKind::Forbidden,
         "42P01" | "42703" | "42883" | "3F000" => ErrorKind::NotFound,
         code if code.starts_with("42") || code.starts_with("22") => ErrorKind::InvalidArgument,
         code if code.starts_with("53") || code.starts_with("57P") => ErrorKind::Unavailable,

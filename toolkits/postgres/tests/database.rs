@@ -128,13 +128,13 @@ async fn a_read_cannot_write_however_it_tries() {
     ] {
         let error = query(&toolkit, &sql, json!([])).await.expect_err(&sql);
         assert!(
-            matches!(error.kind, ErrorKind::Denied | ErrorKind::InvalidArgument | ErrorKind::Failed),
+            matches!(error.kind, ErrorKind::Forbidden | ErrorKind::InvalidArgument | ErrorKind::Failed),
             "{sql}: {error:?}"
         );
     }
     for sql in ["delete from users", "insert into users (name) values ('x')", "(analyze) delete from users"] {
         let error = call(&toolkit, "explain", json!({"sql": sql, "analyze": true})).await.unwrap_err();
-        assert!(matches!(error.kind, ErrorKind::Denied | ErrorKind::InvalidArgument), "{sql}: {error:?}");
+        assert!(matches!(error.kind, ErrorKind::Forbidden | ErrorKind::InvalidArgument), "{sql}: {error:?}");
     }
     assert!(!outside.exists());
     let left =
@@ -334,7 +334,7 @@ async fn plans_are_explained_and_statements_executed_only_if_configured() {
     let error = call(&only_read, "execute", json!({"sql": "delete from users"})).await.unwrap_err();
     assert_eq!(
         (error.kind, error.message.as_str()),
-        (ErrorKind::Denied, "postgres_toolkit.execute is switched off: this database is only read")
+        (ErrorKind::Forbidden, "postgres_toolkit.execute is switched off: this database is only read")
     );
 }
 

@@ -134,10 +134,11 @@ impl Client {
             ));
         }
         match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                Err(ToolError::new(ErrorKind::Denied, format!("the Prometheus server refuses the account ({status})"))
-                    .with_hint("tell the user: a token or password is missing or wrong"))
-            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(ToolError::new(
+                ErrorKind::Forbidden,
+                format!("the Prometheus server refuses the account ({status})"),
+            )
+            .with_hint("tell the user: a token or password is missing or wrong")),
             status if !status.is_success() => {
                 Err(ToolError::unavailable(format!("{} answered {status}, which Prometheus does not", self.address()))
                     .with_hint("tell the user: something else may answer at that address"))

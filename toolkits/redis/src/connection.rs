@@ -84,7 +84,7 @@ fn refusal(error: &RedisError) -> ToolError {
     let said = said(error);
     match error.code() {
         Some("NOPERM" | "READONLY" | "NOAUTH") => {
-            ToolError::new(ErrorKind::Denied, format!("Redis refuses it: {said}"))
+            ToolError::new(ErrorKind::Forbidden, format!("Redis refuses it: {said}"))
         }
         Some("LOADING" | "MASTERDOWN" | "BUSY" | "CLUSTERDOWN" | "TRYAGAIN") => {
             ToolError::unavailable(format!("Redis cannot answer now: {said}"))

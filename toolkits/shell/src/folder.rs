@@ -29,6 +29,6 @@ pub(crate) fn resolve(roots: &[PathBuf], cwd: &str) -> Result<PathBuf, ToolError
 
 fn outside(roots: &[PathBuf], cwd: &str) -> ToolError {
     let roots: Vec<String> = roots.iter().map(|root| format!("`{}`", root.display())).collect();
-    ToolError::new(ErrorKind::Denied, format!("`cwd` is outside the folders in which commands may run: `{cwd}`"))
+    ToolError::new(ErrorKind::Forbidden, format!("`cwd` is outside the folders in which commands may run: `{cwd}`"))
         .with_hint(format!("they may run in and below {}", roots.join(", ")))
 }

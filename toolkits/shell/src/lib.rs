@@ -220,7 +220,7 @@ fn not_started(program: &str, error: &std::io::Error) -> ToolError {
                 .with_hint("pass them as `stdin`, or in several calls")
         }
         std::io::ErrorKind::PermissionDenied => {
-            ToolError::new(ErrorKind::Denied, format!("the user may not run `{shown}`, or it is no program"))
+            ToolError::new(ErrorKind::Forbidden, format!("the user may not run `{shown}`, or it is no program"))
         }
         _ => ToolError::failed(format!("`{shown}` cannot be run: {error}")),
     }

@@ -137,7 +137,7 @@ async fn a_command_starts_in_and_below_the_roots_only() {
         assert_eq!(place(cwd).await.unwrap()["stdout"], json!(expected), "{cwd}");
     }
     for cwd in ["..", "up", "up/other", "/", "/no/such", "../nowhere"] {
-        assert_eq!(place(cwd).await.unwrap_err().kind, ErrorKind::Denied, "{cwd}");
+        assert_eq!(place(cwd).await.unwrap_err().kind, ErrorKind::Forbidden, "{cwd}");
     }
     assert_eq!(place("gone").await.unwrap_err().kind, ErrorKind::NotFound);
     assert_eq!(place("file").await.unwrap_err().message, "`cwd` is no folder: `file`");
@@ -241,7 +241,7 @@ async fn what_cannot_run_says_what_to_do() {
             ErrorKind::NotFound,
             "the program `cd` is not on this machine (hint: shell words such as `cd` are no programs; use `cwd` for the folder)",
         ),
-        (json!({"command": ["./plain"]}), ErrorKind::Denied, "the user may not run `./plain`, or it is no program"),
+        (json!({"command": ["./plain"]}), ErrorKind::Forbidden, "the user may not run `./plain`, or it is no program"),
         (
             json!({"command": ["echo", "a\u{0}b"]}),
             ErrorKind::InvalidArgument,

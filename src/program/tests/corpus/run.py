@@ -26,7 +26,7 @@ class ToolError(Exception):
 
 ERRORS = {
     name: type(name, (ToolError,), {})
-    for name in ("UnknownOperation", "InvalidArgument", "NotFound", "Denied", "Timeout", "Unavailable", "Failed")
+    for name in ("UnknownOperation", "InvalidArgument", "NotFound", "Denied", "Forbidden", "Timeout", "Unavailable", "Failed")
 }
 
 

@@ -1,0 +1,151 @@
+//! Limits of time and of calls, as a program meets them.
+
+use super::*;
+
+/// A home with operations that take their time.
+fn slow(settings: &str) -> Home {
+    let home = Home::new();
+    let write = |path: &str, text: &str| {
+        let file = home.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    write("config/fimble/config.toml", settings);
+    let manifest = "\
+name = 'slow_toolkit'
+description = 'Takes its time.'
+
+[[operation]]
+name = 'nap'
+description = 'Sleeps that long.'
+command = ['sleep', '{seconds}']
+risk = 'read'
+params = { seconds = 'str' }
+timeout_s = 10
+
+[[operation]]
+name = 'hold'
+description = 'Says that it has begun, and ends once it is let go.'
+command = ['sh', '-c', 'touch begun; while [ ! -e over ]; do sleep 0.02; done']
+risk = 'write'
+timeout_s = 60
+
+[[operation]]
+name = 'change'
+description = 'Changes something, after that long.'
+command = ['sleep', '{seconds}']
+risk = 'write'
+params = { seconds = 'str' }
+";
+    write("toolkits/slow.toml", manifest);
+    home
+}
+
+fn run(home: &Home, options: &[&str], program: &str) -> (Option<i32>, String, String) {
+    let arguments = [&["--toolkits", "toolkits", "run", "-", "--yes"], options].concat();
+    described(&home.output(&arguments, program))
+}
+
+#[test]
+fn the_time_that_a_toolkit_takes_is_not_the_programs() {
+    let program =
+        "import asyncio\nawait asyncio.gather(*(slow_toolkit.nap(seconds='2.5') for _ in range(3)))\nprint('done')\n";
+    let (code, stdout, stderr) = run(&slow(""), &["--timeout", "1"], program);
+    assert_eq!((code, &*stdout), (Some(0), "done\n"), "{stderr}");
+}
+
+#[test]
+fn a_busy_loop_beside_a_call_ends_at_the_programs_limit() {
+    let program = "import asyncio\nnap = asyncio.ensure_future(slow_toolkit.nap(seconds='9'))\nawait asyncio.sleep(0.1)\n\
+                   print('begun')\nwhile True: pass\n";
+    let (code, stdout, stderr) = run(&slow(""), &["--timeout", "1"], program);
+    assert_eq!((code, &*stdout), (Some(3), "begun\n"), "{stderr}");
+    assert!(stderr.contains("the program ran longer than 1 s and was stopped"), "{stderr}");
+}
+
+#[test]
+fn time_after_a_call_is_the_programs() {
+    let program = "await slow_toolkit.nap(seconds='1.5')\nprint('woken')\nimport time\ntime.sleep(100)\n";
+    let (code, stdout, stderr) = run(&slow(""), &["--timeout", "1"], program);
+    assert_eq!((code, &*stdout), (Some(3), "woken\n"), "{stderr}");
+    assert!(stderr.contains("the program ran longer than 1 s and was stopped"), "{stderr}");
+}
+
+#[test]
+fn a_call_that_declares_no_time_has_the_gates() {
+    let program = "\
+try:
+    await slow_toolkit.change(seconds='60')
+except TimeoutError as error:
+    print(error)
+";
+    let sentence = "slow_toolkit.change gave no answer within 0.5 s (hint: it may have acted all the same; look before you call \
+                    it again)\n";
+    let (code, stdout, stderr) = run(&slow("[gate]\ncall_timeout_s = 0.5\n"), &[], program);
+    assert_eq!((code, &*stdout), (Some(0), sentence), "{stderr}");
+}
+
+#[test]
+fn a_call_has_the_time_that_it_declares_and_no_more() {
+    let home = slow("[gate]\ncall_timeout_s = 0.5\n");
+    let file = home.path().join("toolkits/slow.toml");
+    let manifest = std::fs::read_to_string(&file).unwrap().replace("timeout_s = 10", "timeout_s = 2");
+    std::fs::write(file, manifest).unwrap();
+    let program = "\
+await slow_toolkit.nap(seconds='1')
+try:
+    await slow_toolkit.nap(seconds='60')
+except TimeoutError as error:
+    print('2 s' in str(error))
+";
+    let (code, stdout, stderr) = run(&home, &[], program);
+    assert_eq!((code, &*stdout), (Some(0), "True\n"), "{stderr}");
+}
+
+#[test]
+fn calls_over_a_limit_are_not_made_and_say_so() {
+    let settings = "[gate]\nturn_s = 0.3\n[[gate.limits]]\noperations = 'slow_toolkit.nap'\nat_once = 1\n\
+                    [[gate.limits]]\noperations = 'slow_toolkit.change'\nper_minute = 1\n";
+    let program = "\
+import asyncio
+naps = await asyncio.gather(*(slow_toolkit.nap(seconds='2') for _ in range(2)), return_exceptions=True)
+print([type(nap).__name__ for nap in naps], naps[1])
+await slow_toolkit.nap(seconds='0')
+await slow_toolkit.change(seconds='0')
+try:
+    await slow_toolkit.change(seconds='0')
+except Unavailable as error:
+    print(error)
+";
+    let expected = "\
+['str', 'Unavailable'] slow_toolkit.nap was not called: it may have 1 call under way at once, and it waited 0.3 s for its turn \
+(hint: await the ones that you have started before you start more)
+slow_toolkit.change was not called: it may be called 1 times a minute, and it waited 0.3 s for its turn (hint: make fewer calls, \
+or ask for more with each)
+";
+    let (code, stdout, stderr) = run(&slow(settings), &[], program);
+    assert_eq!((code, &*stdout), (Some(0), expected), "{stderr}");
+}
+
+#[test]
+fn two_processes_do_not_change_the_same_at_a_time() {
+    let locks = "[gate]\nturn_s = 0.3\n[[gate.locks]]\noperations = 'slow_toolkit.hold|slow_toolkit.change'\n\
+                 resource = 'the slow one'\n";
+    let home = slow(locks);
+    let mut command = home.fimble(&["--toolkits", "toolkits", "run", "hold.py", "--yes"]);
+    std::fs::write(home.path().join("hold.py"), "await slow_toolkit.hold()\nprint('held')\n").unwrap();
+    let holder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !home.path().join("begun").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let change = "await slow_toolkit.change(seconds='0')\nprint('changed')\n";
+    let (code, _, stderr) = run(&home, &[], change);
+    assert_eq!(code, Some(1), "{stderr}");
+    let sentence = "Unavailable: slow_toolkit.change was not called: another call has had `the slow one` for 0.3 s";
+    assert!(stderr.contains(sentence), "{stderr}");
+    std::fs::write(home.path().join("over"), "").unwrap();
+    let held = holder.wait_with_output().unwrap();
+    assert_eq!((held.status.code(), &*super::stdout(&held)), (Some(0), "held\n"), "{}", super::stderr(&held));
+    let (code, stdout, stderr) = run(&home, &[], change);
+    assert_eq!((code, &*stdout), (Some(0), "changed\n"), "{stderr}");
+}
