@@ -1,13 +1,14 @@
 //! Toolkits that the command line or the configuration adds to the shipped ones: manifests, MCP servers, OpenAPI documents and
 //! A2A agents.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use fimble_toolkit::Toolkit;
 use futures_util::future::join_all;
 
+use super::toolkit_files::{self, Named};
 use super::{Failure, service_toolkits};
 use crate::config::{A2a, Config, OpenApi, folders};
 
@@ -57,26 +58,37 @@ impl MoreToolkits {
 ///
 /// # Errors
 /// A file of servers that cannot be read.
-pub(super) fn servers(config: &Config, taken: &[String]) -> Result<Vec<fimble_mcp::Server>, Failure> {
-    let mut servers: Vec<fimble_mcp::Server> = Vec::new();
+pub(super) fn servers(config: &Config, taken: &[String]) -> Result<Vec<Named>, Failure> {
+    let mut servers: Vec<Named> = Vec::new();
     for file in &config.toolkits.mcp {
-        let read = fimble_mcp::read(file).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
-        for warning in read.warnings {
-            note!("warning: {warning}");
-        }
-        for mut server in read.servers.into_iter().filter(|server| !server.disabled) {
-            let own = server.toolkit_name();
+        for mut named in servers_in(file)? {
+            let own = named.server.toolkit_name();
             let base = own.trim_end_matches("_toolkit");
             let numbered = (2_u32..).map(|number| format!("{base}_mcp_{number}_toolkit"));
             let mut names = [own.clone(), format!("{base}_mcp_toolkit")].into_iter().chain(numbered);
-            let is_free =
-                |name: &String| !taken.contains(name) && servers.iter().all(|known| known.toolkit_name() != *name);
-            let name = names.find(is_free).unwrap_or(own);
-            server.toolkit = Some(name);
-            servers.push(server);
+            let is_free = |name: &String| {
+                !taken.contains(name) && servers.iter().all(|known| known.server.toolkit_name() != *name)
+            };
+            named.server.toolkit = Some(names.find(is_free).unwrap_or(own));
+            servers.push(named);
         }
     }
     Ok(servers)
+}
+
+/// The servers of an `mcpServers` file that are switched on. What is not known in it is told on standard error.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn servers_in(file: &Path) -> Result<impl Iterator<Item = Named>, Failure> {
+    let read = fimble_mcp::read(file).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    read.warnings.iter().for_each(|warning| note!("warning: {warning}"));
+    let file = file.to_owned();
+    Ok(read.servers.into_iter().filter(|server| !server.disabled).map(move |mut server| {
+        let (name, place) = (toolkit_files::word(&server.name), toolkit_files::word(&toolkit_files::absolute(&file)));
+        server.login = Some(format!("fimble toolkits login {name} --mcp {place}"));
+        Named { server, file: file.clone() }
+    }))
 }
 
 /// What all MCP servers share.
@@ -97,7 +109,7 @@ pub(super) fn server_settings() -> fimble_mcp::Settings {
 pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dyn Toolkit>>, Failure> {
     let mut toolkits = Vec::new();
     let settings = server_settings();
-    let started = servers(config, taken)?.into_iter().map(|server| fimble_mcp::connect(server, settings.clone()));
+    let started = servers(config, taken)?.into_iter().map(|named| fimble_mcp::connect(named.server, settings.clone()));
     for connected in join_all(started).await {
         match connected {
             Ok(toolkit) => toolkits.push(toolkit),

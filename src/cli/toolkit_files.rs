@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fimble_manifest::Manifest;
+use fimble_mcp::Server;
 use fimble_toolkit::{Toolkit, is_python_name};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::service_toolkits::Loaded;
 use super::{Failure, more_toolkits, service_toolkits};
-use crate::config::{A2a, OpenApi};
+use crate::config::{A2a, Config, OpenApi};
 use crate::registry::{Read, ReadToolkit};
 
 /// What a `*.toml` describes.
@@ -103,7 +104,6 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// What is wrong with the file, or with what it names.
 pub(super) async fn read(path: &Path) -> Result<Loaded, Failure> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-    let folder = path.parent().unwrap_or(Path::new(""));
     match written(path)? {
         Written::Manifest => {
             let manifest = Manifest::read(path).map_err(|problem| {
@@ -116,12 +116,8 @@ pub(super) async fn read(path: &Path) -> Result<Loaded, Failure> {
             Ok(Loaded { toolkit: Arc::new(manifest), warnings: Vec::new() })
         }
         Written::Mcp(table) => {
-            let value = serde_json::to_value(table).map_err(|error| wrong(path, &error.to_string()))?;
-            let (server, warnings) =
-                fimble_mcp::server_of(&stem, value, folder).map_err(|problem| wrong(path, &problem))?;
-            let toolkit = connected(server).await?;
-            let warnings = warnings.into_iter().map(|warning| format!("{}: {warning}", path.display())).collect();
-            Ok(Loaded { toolkit, warnings })
+            let (server, warnings) = server(path, table)?;
+            Ok(Loaded { toolkit: connected(server).await?, warnings })
         }
         Written::OpenApi(mut document) => {
             if let Some(place) = place(path, &document.document) {
@@ -139,25 +135,94 @@ pub(super) async fn read(path: &Path) -> Result<Loaded, Failure> {
     }
 }
 
+/// An MCP server, and the file that names it.
+pub(super) struct Named {
+    pub(super) server: Server,
+    pub(super) file: PathBuf,
+}
+
+/// The configured MCP servers that are switched on, wherever they are written: in a file of `toolkits.mcp`, or in a file with
+/// `[mcp]` in a folder of `toolkits.manifests`. Those of `toolkits.mcp` get toolkit names that are none of `taken`. A file of a
+/// folder that cannot be read is told on standard error and passed over.
+///
+/// # Errors
+/// A file of `toolkits.mcp` that cannot be read.
+pub(super) fn servers(config: &Config, taken: &[String]) -> Result<Vec<Named>, Failure> {
+    let mut servers = more_toolkits::servers(config, taken)?;
+    // A folder that cannot be read is told by whoever reads its toolkits.
+    for file in config.toolkits.manifests.iter().filter_map(|folder| files(folder).ok()).flatten() {
+        match servers_at(&file) {
+            Ok(found) => servers.extend(found),
+            Err(failure) => note!("warning: {}", failure.message),
+        }
+    }
+    Ok(servers)
+}
+
+/// The MCP servers of a file, or of all files of a folder, that are switched on; none if it has other toolkits.
+///
+/// # Errors
+/// What is wrong with a file.
+pub(super) fn servers_at(path: &Path) -> Result<Vec<Named>, Failure> {
+    if path.is_dir() {
+        let found = files(path)?.iter().map(|file| servers_at(file)).collect::<Result<Vec<_>, _>>()?;
+        return Ok(found.into_iter().flatten().collect());
+    }
+    if names_servers(path) {
+        return Ok(more_toolkits::servers_in(path)?.collect());
+    }
+    let is_table = path.extension().is_some_and(|extension| extension == "toml");
+    let Some(Written::Mcp(table)) = is_table.then(|| written(path)).transpose()? else { return Ok(Vec::new()) };
+    let (server, warnings) = server(path, table)?;
+    warnings.iter().for_each(|warning| note!("warning: {warning}"));
+    let named = Named { server, file: path.to_owned() };
+    Ok(Some(named).filter(|named| !named.server.disabled).into_iter().collect())
+}
+
+/// The server of an `[mcp]` table, and what is to be told of it.
+fn server(path: &Path, table: Value) -> Result<(Server, Vec<String>), Failure> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let value = serde_json::to_value(table).map_err(|error| wrong(path, &error.to_string()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let (mut server, warnings) = fimble_mcp::server_of(stem, value, folder).map_err(|problem| wrong(path, &problem))?;
+    server.login = Some(format!("fimble toolkits login {}", word(&absolute(path))));
+    Ok((server, warnings.into_iter().map(|warning| format!("{}: {warning}", path.display())).collect()))
+}
+
+/// A path that means the same in every folder.
+pub(super) fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// A text as one word of a shell's command.
+pub(super) fn word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%,".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+fn names_servers(path: &Path) -> bool {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    is_json && std::fs::read_to_string(path).is_ok_and(|text| text.contains("mcpServers"))
+}
+
 /// The toolkits of a file of MCP servers, or of an OpenAPI document.
 async fn described(path: &Path) -> Result<Vec<Loaded>, Failure> {
-    let is_servers = std::fs::read_to_string(path).is_ok_and(|text| text.contains("mcpServers"));
-    if !is_servers {
+    if !names_servers(path) {
         let document = OpenApi { document: path.display().to_string(), ..OpenApi::default() };
         return Ok(vec![service_toolkits::document(&document).await?]);
     }
-    let read = fimble_mcp::read(path).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     let mut loaded = Vec::new();
-    for server in read.servers.into_iter().filter(|server| !server.disabled) {
-        loaded.push(Loaded { toolkit: connected(server).await?, warnings: Vec::new() });
-    }
-    if let Some(first) = loaded.first_mut() {
-        first.warnings = read.warnings;
+    for named in more_toolkits::servers_in(path)? {
+        loaded.push(Loaded { toolkit: connected(named.server).await?, warnings: Vec::new() });
     }
     Ok(loaded)
 }
 
-async fn connected(server: fimble_mcp::Server) -> Result<Arc<dyn Toolkit>, Failure> {
+async fn connected(server: Server) -> Result<Arc<dyn Toolkit>, Failure> {
     let connected = fimble_mcp::connect(server, more_toolkits::server_settings()).await;
     connected.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))
 }

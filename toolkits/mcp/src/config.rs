@@ -16,6 +16,8 @@ pub struct Server {
     pub name: String,
     /// The name that programs call it by, if it is not the one that is made of `name`. A Python name.
     pub toolkit: Option<String>,
+    /// The command by which the user logs in to it, if it is not `fimble toolkits login` and its name.
+    pub login: Option<String>,
     /// Where it is.
     pub endpoint: Endpoint,
     /// True if it must not be started. Default false.
@@ -35,6 +37,7 @@ impl Server {
         Self {
             name: name.into(),
             toolkit: None,
+            login: None,
             endpoint,
             disabled: false,
             timeout: None,
@@ -47,6 +50,18 @@ impl Server {
     pub fn toolkit_name(&self) -> String {
         let made = || format!("{}_toolkit", python_name(&self.name, "mcp").trim_end_matches('_'));
         self.toolkit.clone().unwrap_or_else(made)
+    }
+
+    /// What the user types to log in to it, and to allow it `scope`, which may be empty. The scope is the server's word, and
+    /// this is a command that a person may run: what a shell could take for more than a word is left out.
+    pub(crate) fn login_command(&self, scope: &str) -> String {
+        let is_plain =
+            |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || ":/._-".contains(letter));
+        let scopes = scope.split_whitespace().filter(|word| is_plain(word)).map(|word| format!(" --scope {word}"));
+        let name =
+            if is_plain(&self.name) { self.name.clone() } else { format!("'{}'", self.name.replace('\'', "'\\''")) };
+        let command = self.login.clone().unwrap_or_else(|| format!("fimble toolkits login {name}"));
+        format!("{command}{}", scopes.collect::<String>())
     }
 
     /// What of its settings no output should show: values of headers, and of variables that are named like keys.

@@ -75,7 +75,7 @@ impl NoList {
 
     pub(crate) fn error(self, server: &Server) -> Error {
         match self {
-            Self::Login(login) => login.error(&server.name),
+            Self::Login(login) => login.error(server),
             Self::Problem(problem) => Error::of(server, problem, String::new()),
         }
     }
@@ -208,7 +208,7 @@ impl Connection {
     /// The error for what the server did, with the end of what it wrote. The server is ended.
     pub(crate) async fn fail(self, server: &Server, problem: NoList) -> Error {
         let problem = match problem {
-            NoList::Login(login) => return login.error(&server.name),
+            NoList::Login(login) => return login.error(server),
             NoList::Problem(problem) => problem,
         };
         drop(self.service);
