@@ -24,7 +24,7 @@ use crate::opening::{Login, Way, innermost};
 use crate::process::Process;
 use crate::{Error, Limits, Server, question};
 
-/// A server that answered the handshake. Dropping it kills the server's process.
+/// A server that answered the handshake. Dropping it ends the server's process.
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Client>,
     pub(crate) process: Option<Process>,
@@ -198,6 +198,13 @@ impl Connection {
             },
             other => CallFailure::Refused { code: ErrorCode::INTERNAL_ERROR, message: other.to_string() },
         })
+    }
+
+    /// Kills the server's process, if it has one.
+    pub(crate) fn kill(&self) {
+        if let Some(process) = &self.process {
+            process.kill();
+        }
     }
 
     /// True if the server is known to be gone.

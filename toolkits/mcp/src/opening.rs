@@ -98,7 +98,7 @@ async fn attempt(server: &Server, settings: &Settings, way: Way) -> Result<Conne
     let mut running = None;
     let agreed = match &server.endpoint {
         Endpoint::Command { command, args, env, cwd } => {
-            let (process, stdin, stdout) = Process::spawn(command, args, env, cwd.as_deref())
+            let (process, stdin, stdout) = Process::spawn(command, args, env, cwd.as_deref(), limits.stop)
                 .map_err(|problem| Error::Start { server: server.name.clone(), command: command.clone(), problem })?;
             started = begun.elapsed();
             let pipes = Pipes::new(stdin, stdout, process.gone(), limits.message_bytes);
