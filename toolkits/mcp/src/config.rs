@@ -64,21 +64,30 @@ impl Server {
         format!("{command}{}", scopes.collect::<String>())
     }
 
-    /// What of its settings no output should show: values of headers, and of variables that are named like keys.
+    /// What of its settings no output should show: what its variables stand for wherever they are, and the values of headers
+    /// and of variables that are named like keys.
     pub fn secrets(&self) -> Vec<String> {
-        let Ok(server) = self.with_variables(&Variables::of_process()) else { return Vec::new() };
+        let variables = Variables::of_process();
         let ends = ["KEY", "TOKEN", "PASSWORD", "SECRET", "AUTHORIZATION", "COOKIE"];
         let is_key = |name: &str| ends.iter().any(|end| name.to_uppercase().ends_with(end));
-        match server.endpoint {
-            Endpoint::Command { env, .. } => {
-                env.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value).collect()
+        let keyed = |map: &BTreeMap<String, String>| -> Vec<String> {
+            let keyed = map.iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
+            // Of `Bearer VALUE` the value.
+            keyed.filter_map(|value| variables.put_into(value.rsplit(' ').next().unwrap_or_default()).ok()).collect()
+        };
+        let (texts, named): (Vec<&String>, Vec<String>) = match &self.endpoint {
+            Endpoint::Command { command, args, env, .. } => {
+                let whole = env.iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
+                let whole = whole.filter_map(|value| variables.put_into(value).ok()).collect();
+                (std::iter::once(command).chain(args).chain(env.values()).collect(), whole)
             }
-            Endpoint::Url { headers, client, .. } => {
-                let bare = |value: String| value.rsplit(' ').next().unwrap_or_default().to_owned();
-                let keys = headers.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| bare(value));
-                keys.chain(client.secret).collect()
+            Endpoint::Url { url, headers, client, .. } => {
+                let secret = client.secret.as_ref().and_then(|secret| variables.put_into(secret).ok());
+                let texts = std::iter::once(url).chain(headers.values()).chain(&client.id).chain(&client.secret);
+                (texts.collect(), keyed(headers).into_iter().chain(secret).collect())
             }
-        }
+        };
+        texts.into_iter().flat_map(|text| variables.values_in(text)).chain(named).collect()
     }
 
     /// The server with the variables in its endpoint put in place.
