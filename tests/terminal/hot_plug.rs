@@ -55,7 +55,7 @@ fn write(folder: &Path, file: &str, word: &str) {
 }
 
 /// Says something at the conversation's prompt.
-fn say(terminal: &mut Terminal, message: &str) {
+pub fn say(terminal: &mut Terminal, message: &str) {
     // The editor asks where the cursor is, and is at work once it has shown its prompt.
     terminal.wait_for("\x1b[6n");
     terminal.press("\x1b[2;1R");
