@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use fimble_toolkit::{Declaration, ErrorKind, Operation, SessionContext, ToolError};
+use fimble_toolkit::{Answers, Declaration, ErrorKind, Operation, Person, SessionContext, ToolError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::unbounded_channel;
@@ -205,11 +205,16 @@ async fn call(config: &Config, meant: &str, operation: &str, arguments: &[String
             .with_hint(format!("write `await {name}.{operation}(…)` in a program and use `fimble run`")));
     }
     let (_, found) = gate.registry().find_in(&scope, &name, operation).map_err(failed)?;
-    let context = SessionContext { user: open::user(), tenant: open::TENANT.to_owned(), ..SessionContext::default() };
     let keyword = keyword(&found, arguments)?;
     let mut screen = Screen::of_script(Format::Text);
-    let person = screen.person();
-    let call = gate.call_by_hand(&name, operation, keyword, context, &person);
+    let person = Arc::new(screen.person());
+    let context = SessionContext {
+        user: open::user(),
+        tenant: open::TENANT.to_owned(),
+        person: Person::new(Arc::clone(&person) as Arc<dyn Answers>),
+        ..SessionContext::default()
+    };
+    let call = gate.call_by_hand(&name, operation, keyword, context, person.as_ref());
     // No session, no events: the screen is here for the approval.
     let result = screen.watch(&mut unbounded_channel().1, call).await.map_err(failed)?;
     write_data(&format!("{}\n", serde_json::to_string_pretty(&result).unwrap_or_default()));
