@@ -7,23 +7,26 @@ mod folders;
 mod learnt;
 mod nearest;
 mod python_type;
+mod source;
+mod unknown;
 mod view;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use fimble_toolkit::{Declaration, ErrorKind, Operation, ToolError, Toolkit, is_python_name};
+use fimble_toolkit::{Declaration, Operation, ToolError, Toolkit, is_python_name};
 use serde_json::Value;
 
 pub use bind::{bind, bind_call};
-pub use folders::{Changes, Limits, Read, ReadToolkit};
+pub use folders::{Changes, Limits};
+pub use source::{Read, ReadToolkit, Source, Unread};
+pub use unknown::unknown_operation;
 pub use view::{Scope, View};
 
 use folders::Folders;
 use learnt::{Learnt, is_untyped};
-use nearest::{nearest, ranked};
-use python_type::quoted;
+use unknown::{switched_off, unknown_here, unknown_toolkit};
 
 /// The toolkits by name, in registration order.
 #[derive(Default)]
@@ -151,14 +154,20 @@ impl Registry {
         Ok(())
     }
 
-    /// Names the folders whose `*.toml` files are toolkits, once; [`look`](Self::look) reads them.
-    pub fn set_folders(&self, folders: Vec<PathBuf>, reader: Arc<dyn ReadToolkit>, limits: Limits) {
-        // A second naming would leave the first one's toolkits without a file.
-        let _ = self.folders.set(Folders::new(folders, reader, limits));
+    /// Names the folders whose `*.toml` files are toolkits, and what else is one, once; [`look`](Self::look) reads them.
+    pub fn set_sources(
+        &self,
+        folders: Vec<PathBuf>,
+        settings: Vec<Source>,
+        reader: Arc<dyn ReadToolkit>,
+        limits: Limits,
+    ) {
+        // A second naming would leave the first one's toolkits without a source.
+        let _ = self.folders.set(Folders::new(folders, settings, reader, limits));
     }
 
-    /// Looks at the folders: what came there is added, what changed is replaced, what went is removed. Of a file that cannot be
-    /// used the last good toolkit stays.
+    /// Looks at the sources: what came there is added, what changed is replaced, what went is removed. Of one that cannot be used
+    /// the last good toolkit stays. Waits up to [`Limits::patience`] for those that are read anew. Needs a tokio runtime.
     pub async fn look(&self) -> Changes {
         match self.folders.get() {
             Some(folders) => folders.look(self).await,
@@ -399,9 +408,6 @@ impl Registry {
     }
 }
 
-/// Most names that an error lists.
-const LISTED_NAMES: usize = 12;
-
 /// What each round makes for itself.
 const KEPT_NAMES: [&str; 2] = ["system_toolkit", "card_toolkit"];
 
@@ -432,62 +438,6 @@ fn check_name(name: &str, what: impl FnOnce() -> String) -> Result<(), RegistryE
         return Ok(());
     }
     Err(RegistryError::NotAName { what: what(), name: name.to_owned() })
-}
-
-fn switched_off(what: String) -> ToolError {
-    ToolError::new(ErrorKind::Denied, format!("{what} is switched off"))
-        .with_hint("do it another way, or tell the user")
-}
-
-fn unknown_toolkit(shown: &[Declaration], toolkit: &str, operation: &str) -> ToolError {
-    let names: Vec<&str> = shown.iter().map(|declaration| declaration.name.as_str()).collect();
-    let message = format!("there is no toolkit {}; {}", quoted(toolkit), listed("toolkits", &names, toolkit));
-    let error = ToolError::new(ErrorKind::UnknownOperation, message);
-    match (nearest(toolkit, &names), owner(shown, operation)) {
-        (Some(name), _) => error.with_hint(format!("did you mean \"{name}\"?")),
-        (None, Some(owner)) => error.with_hint(format!("{owner} has {operation}()")),
-        (None, None) => error,
-    }
-}
-
-/// The error for an operation that a toolkit does not have, with the names it has and the nearest one.
-pub fn unknown_operation(declaration: &Declaration, operation: &str) -> ToolError {
-    let names: Vec<&str> =
-        declaration.operations.iter().filter(|known| known.enabled).map(|known| known.name.as_str()).collect();
-    let toolkit = &declaration.name;
-    let message =
-        format!("{toolkit} has no operation {}; {}", quoted(operation), listed("operations", &names, operation));
-    let error = ToolError::new(ErrorKind::UnknownOperation, message);
-    match nearest(operation, &names) {
-        Some(name) => error.with_hint(format!("did you mean \"{name}\"?")),
-        None => error,
-    }
-}
-
-fn unknown_here(shown: &[Declaration], declaration: &Declaration, operation: &str) -> ToolError {
-    let error = unknown_operation(declaration, operation);
-    match owner(shown, operation) {
-        Some(owner) => error.with_hint(format!("{owner} has {operation}()")),
-        None => error,
-    }
-}
-
-/// The first toolkit that has the operation.
-fn owner<'a>(shown: &'a [Declaration], operation: &str) -> Option<&'a str> {
-    let has = |declaration: &&Declaration| declaration.operations.iter().any(|known| known.name == operation);
-    shown.iter().find(has).map(|declaration| declaration.name.as_str())
-}
-
-/// All names, or the nearest and how many more there are.
-fn listed(what: &str, names: &[&str], wanted: &str) -> String {
-    if names.is_empty() {
-        return format!("there are no {what}");
-    }
-    if names.len() <= LISTED_NAMES {
-        return format!("{what}: {}", names.join(", "));
-    }
-    let near = ranked(wanted, names, LISTED_NAMES);
-    format!("{what}: {} and {} more", near.join(", "), names.len() - near.len())
 }
 
 #[cfg(test)]

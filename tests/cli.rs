@@ -18,6 +18,8 @@ mod plan;
 mod policy;
 #[path = "cli/secrets.rs"]
 mod secrets;
+#[path = "cli/servers.rs"]
+mod servers;
 #[path = "cli/store.rs"]
 mod store;
 #[path = "cli/toolkits.rs"]

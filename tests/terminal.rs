@@ -10,6 +10,8 @@ mod hot_plug;
 mod policy;
 #[path = "terminal/waiting.rs"]
 mod waiting;
+#[path = "terminal/servers.rs"]
+mod servers;
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -88,11 +90,16 @@ impl Terminal {
     /// Waits until the screen shows `text` after what was waited for before.
     #[track_caller]
     fn wait_for(&mut self, text: &str) {
+        self.read_until(text);
+    }
+
+    /// The same; what the screen showed until then.
+    #[track_caller]
+    fn read_until(&mut self, text: &str) -> String {
         let mut bytes = [0; 4096];
         loop {
             if let Some(at) = self.seen.find(text) {
-                self.seen.drain(..at + text.len());
-                return;
+                return self.seen.drain(..at + text.len()).collect();
             }
             let count = self.screen.read(&mut bytes).unwrap_or(0);
             assert!(count > 0, "`{text}` did not appear, but {:?}", self.seen);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use super::toolkit_files::{self, Named};
 use super::{Failure, more_toolkits, open};
 use crate::config::{Config, StorePlace};
 use crate::gate::HookEvent;
@@ -88,10 +89,10 @@ async fn check_store(config: &Config) -> Result<String, Failure> {
 /// The way to each MCP server, hop by hop.
 async fn check_servers(config: &Config) -> Result<Vec<(String, Result<String, Failure>)>, Failure> {
     let settings = more_toolkits::server_settings();
-    let servers = more_toolkits::servers(config, &open::shipped_names(config)?)?;
-    let told = join_all(servers.iter().map(|server| fimble_mcp::diagnose(server, &settings))).await;
+    let servers = toolkit_files::servers(config, &open::shipped_names(config)?)?;
+    let told = join_all(servers.iter().map(|Named { server, .. }| fimble_mcp::diagnose(server, &settings))).await;
     let mut results = Vec::new();
-    for (server, hops) in servers.iter().zip(told) {
+    for (Named { server, .. }, hops) in servers.iter().zip(told) {
         for hop in hops {
             let name = format!("mcp {} {}", server.name, hop.name);
             let took = hop.took.as_secs_f64() * 1_000.0;

@@ -1,14 +1,17 @@
 //! Toolkits that the command line or the configuration adds to the shipped ones: manifests, MCP servers, OpenAPI documents and
 //! A2A agents.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
-use fimble_toolkit::Toolkit;
-use futures_util::future::join_all;
+use fimble_mcp::Server;
+use fimble_toolkit::{Toolkit, named_value, python_name};
 
-use super::{Failure, service_toolkits};
+use super::service_toolkits::Loaded;
+use super::toolkit_files::{self, Named};
+use super::{Failure, output, service_toolkits};
 use crate::config::{A2a, Config, OpenApi, folders};
 
 /// Where further toolkits come from.
@@ -57,53 +60,125 @@ impl MoreToolkits {
 ///
 /// # Errors
 /// A file of servers that cannot be read.
-pub(super) fn servers(config: &Config, taken: &[String]) -> Result<Vec<fimble_mcp::Server>, Failure> {
-    let mut servers: Vec<fimble_mcp::Server> = Vec::new();
+pub(super) fn servers(config: &Config, taken: &[String]) -> Result<Vec<Named>, Failure> {
+    let mut servers: Vec<Named> = Vec::new();
     for file in &config.toolkits.mcp {
-        let read = fimble_mcp::read(file).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
-        for warning in read.warnings {
-            note!("warning: {warning}");
-        }
-        for mut server in read.servers.into_iter().filter(|server| !server.disabled) {
-            let own = server.toolkit_name();
+        for mut named in servers_in(file)? {
+            let own = named.server.toolkit_name();
             let base = own.trim_end_matches("_toolkit");
             let numbered = (2_u32..).map(|number| format!("{base}_mcp_{number}_toolkit"));
             let mut names = [own.clone(), format!("{base}_mcp_toolkit")].into_iter().chain(numbered);
-            let is_free =
-                |name: &String| !taken.contains(name) && servers.iter().all(|known| known.toolkit_name() != *name);
-            let name = names.find(is_free).unwrap_or(own);
-            server.toolkit = Some(name);
-            servers.push(server);
+            let is_free = |name: &String| {
+                !taken.contains(name) && servers.iter().all(|known| known.server.toolkit_name() != *name)
+            };
+            named.server.toolkit = Some(names.find(is_free).unwrap_or(own));
+            servers.push(named);
         }
     }
     Ok(servers)
 }
 
+/// The servers of an `mcpServers` file that are switched on. What is not known in it is told on standard error.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn servers_in(file: &Path) -> Result<impl Iterator<Item = Named>, Failure> {
+    let read = fimble_mcp::read(file).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
+    read.warnings.iter().for_each(|warning| note!("warning: {warning}"));
+    let file = file.to_owned();
+    Ok(read.servers.into_iter().filter(|server| !server.disabled).map(move |mut server| {
+        let (name, place) = (toolkit_files::word(&server.name), toolkit_files::word(&toolkit_files::absolute(&file)));
+        server.login = Some(format!("fimble toolkits login {name} --mcp {place}"));
+        Named { server, file: file.clone() }
+    }))
+}
+
 /// What all MCP servers share.
 pub(super) fn server_settings() -> fimble_mcp::Settings {
     let folders = folders();
+    // Whoever reads toolkits waits no longer than `toolkits.patience_s`.
+    let limits = fimble_mcp::Limits { patience: NOBODY_WAITS, ..fimble_mcp::Limits::default() };
     fimble_mcp::Settings {
+        limits,
         cache: folders.as_ref().map(|folders| folders.cache.join("mcp")),
         tokens: folders.map(|folders| folders.data.join("mcp")),
-        ..fimble_mcp::Settings::default()
     }
 }
 
-/// The toolkits of the configured servers, documents and agents. One that cannot be used is told on standard error and
-/// left out; servers start side by side. `taken` are the names of the toolkits that are there already.
-///
-/// # Errors
-/// A file of servers that cannot be read.
-pub(super) async fn load(config: &Config, taken: &[String]) -> Result<Vec<Arc<dyn Toolkit>>, Failure> {
-    let mut toolkits = Vec::new();
-    let settings = server_settings();
-    let started = servers(config, taken)?.into_iter().map(|server| fimble_mcp::connect(server, settings.clone()));
-    for connected in join_all(started).await {
-        match connected {
-            Ok(toolkit) => toolkits.push(toolkit),
-            Err(error) => note!("warning: {error}\n\nhint: {}", error.hint()),
+/// Longer than a server is tried.
+const NOBODY_WAITS: Duration = Duration::from_secs(3_600);
+
+/// What the settings name that is not on this side of the process: a server, a document or an agent.
+pub(super) enum Service {
+    /// An MCP server.
+    Mcp(Box<Server>),
+    /// An OpenAPI document.
+    Document(Box<OpenApi>),
+    /// An A2A agent.
+    Agent(A2a),
+}
+
+impl Service {
+    /// All that the settings name. `taken` are the names of the toolkits that are there already.
+    ///
+    /// # Errors
+    /// A file of servers that cannot be read.
+    pub(super) fn all(config: &Config, taken: &[String]) -> Result<Vec<Self>, Failure> {
+        let servers = servers(config, taken)?.into_iter().map(|named| Self::Mcp(Box::new(named.server)));
+        let documents = config.toolkits.openapi.iter().map(|document| Self::Document(Box::new(document.clone())));
+        let agents = config.toolkits.a2a.iter().cloned().map(Self::Agent);
+        Ok(servers.chain(documents).chain(agents).collect())
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Mcp(server) => format!("the MCP server `{}`", server.name),
+            Self::Document(document) => document.document.clone(),
+            Self::Agent(agent) => format!("the agent at {}", agent.url),
         }
     }
-    toolkits.extend(service_toolkits::load(config).await);
-    Ok(toolkits)
+
+    /// What programs will call it by, if that is known before it is asked.
+    pub(super) fn expected(&self) -> Option<String> {
+        let named = |name: &String, other| format!("{}_toolkit", python_name(name, other).trim_end_matches('_'));
+        match self {
+            Self::Mcp(server) => Some(server.toolkit_name()),
+            Self::Document(document) => document.name.as_ref().map(|name| named(&name.to_lowercase(), "api")),
+            Self::Agent(agent) => Some(&agent.name).filter(|name| !name.is_empty()).map(|name| named(name, "agent")),
+        }
+    }
+
+    /// What of its settings no output may show.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let named = |names: Vec<&String>| names.into_iter().filter_map(|name| named_value(name)).collect();
+        match self {
+            Self::Mcp(server) => server.secrets(),
+            Self::Document(document) => named(document.secrets().collect()),
+            Self::Agent(agent) => named(agent.secrets().collect()),
+        }
+    }
+
+    /// Its toolkit. From here on no output shows its secrets.
+    ///
+    /// # Errors
+    /// Why it cannot be used; of [code 5](Failure) if that may pass.
+    pub(super) async fn load(&self) -> Result<Loaded, Failure> {
+        output::hidden().add(self.secrets());
+        match self {
+            Self::Mcp(server) => {
+                Ok(Loaded { toolkit: connected(server.as_ref().clone()).await?, warnings: Vec::new() })
+            }
+            Self::Document(document) => service_toolkits::document(document).await,
+            Self::Agent(agent) => service_toolkits::agent(agent).await,
+        }
+    }
+}
+
+async fn connected(server: Server) -> Result<Arc<dyn Toolkit>, Failure> {
+    fimble_mcp::connect(server, server_settings()).await.map_err(|error| {
+        let code =
+            if matches!(error, fimble_mcp::Error::Disabled(_) | fimble_mcp::Error::Variable { .. }) { 2 } else { 5 };
+        Failure::new(code, error.to_string()).with_hint(error.hint())
+    })
 }

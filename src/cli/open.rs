@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use super::hold::{hold, hold_id, process_name};
-use super::{Failure, more_toolkits, secrets, service_toolkits, shipped_toolkits, toolkit_files};
+use super::more_toolkits::Service;
+use super::toolkit_files::Reader;
+use super::{Failure, secrets, shipped_toolkits};
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
 use crate::event::{Custom, EventKind};
@@ -47,13 +50,12 @@ pub(super) async fn upkeep(config: &Config) -> Result<Arc<dyn Upkeep>, Failure> 
 /// The registry with the shipped toolkits and those that were added.
 pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
     let registry = shipped(config)?;
-    registry.set_folders(config.toolkits.manifests.clone(), Arc::new(toolkit_files::Reader), Limits::default());
+    let reader = Reader::new(Service::all(config, &taken_names(&registry))?);
+    let limits = Limits { patience: Duration::from_secs(config.toolkits.patience_s.into()), ..Limits::default() };
+    registry.set_sources(config.toolkits.manifests.clone(), reader.sources(), Arc::new(reader), limits);
+    // One that cannot be used leaves the others alone.
     for problem in registry.look().await.problems {
         note!("warning: {problem}");
-    }
-    for toolkit in more_toolkits::load(config, &taken_names(&registry)).await? {
-        let registered = registry.register_from(Origin::Dynamic, toolkit);
-        registered.map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     }
     registry.set_origin_enabled(Origin::Declared, config.toolkits.declared);
     registry.set_origin_enabled(Origin::Dynamic, config.toolkits.dynamic);
@@ -106,10 +108,8 @@ pub(super) fn gate_before(config: &Config, registry: Arc<Registry>, secrets: &Se
         StorePlace::Redis(address, _) => address.secrets().to_vec(),
         StorePlace::File(_) => Vec::new(),
     };
-    let servers = config.toolkits.mcp.iter().filter_map(|file| fimble_mcp::read(file).ok());
-    let servers = servers.flat_map(|read| read.servers).flat_map(|server| server.secrets());
-    let toolkits = config.toolkits.secrets().into_iter().chain(service_toolkits::secrets(config));
-    secrets.add(store.into_iter().chain(toolkits).chain(servers));
+    // Those of servers, documents and agents are known since they were read.
+    secrets.add(store.into_iter().chain(config.toolkits.secrets()));
     let learnt = folders().map(|folders| folders.cache.join("results.json"));
     let gate = Gate::new(registry, config.gate.clone(), secrets.clone()).with_views(config.toolkits.views());
     let gate = gate.with_memory(memory()).with_learnt(learnt);

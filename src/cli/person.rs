@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use fimble_toolkit::Answers;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -118,6 +119,14 @@ impl Attendant for Person {
         // A number picks a choice; anything else is the answer itself.
         let picked = answer.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?));
         Some(picked.cloned().unwrap_or(answer))
+    }
+}
+
+/// A toolkit that is called by hand may ask in the middle of its call.
+#[async_trait]
+impl Answers for Person {
+    async fn answer(&self, question: &str, choices: &[String]) -> Option<String> {
+        Attendant::answer(self, question, choices).await
     }
 }
 

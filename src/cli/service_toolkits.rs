@@ -1,15 +1,13 @@
-//! Toolkits that are services elsewhere: OpenAPI documents and A2A agents. One that cannot be used is told on standard
-//! error and left out.
+//! Toolkits that are services elsewhere: OpenAPI documents and A2A agents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fimble_openapi::{Credential, Filter, Secret, Source};
 use fimble_toolkit::{Toolkit, named_value};
-use futures_util::future::join_all;
 
 use super::Failure;
-use crate::config::{A2a, Config, OpenApi};
+use crate::config::{A2a, OpenApi};
 
 /// Most problems of one document that are told.
 const TOLD_PROBLEMS: usize = 3;
@@ -20,31 +18,12 @@ pub(super) struct Loaded {
     pub(super) warnings: Vec<String>,
 }
 
-/// The toolkits of the configured documents and agents, fetched side by side.
-pub(super) async fn load(config: &Config) -> Vec<Arc<dyn Toolkit>> {
-    let documents = join_all(config.toolkits.openapi.iter().map(document)).await;
-    let agents = join_all(config.toolkits.a2a.iter().map(agent)).await;
-    documents.into_iter().chain(agents).filter_map(told).collect()
-}
-
-fn told(loaded: Result<Loaded, Failure>) -> Option<Arc<dyn Toolkit>> {
-    match loaded {
-        Ok(Loaded { toolkit, warnings }) => {
-            warnings.iter().for_each(|warning| note!("warning: {warning}"));
-            Some(toolkit)
-        }
-        Err(failure) => {
-            note!("warning: {}\n\nhint: {}", failure.message, failure.hint.unwrap_or_default());
-            None
-        }
+impl Loaded {
+    /// With these told before its own.
+    pub(super) fn warned(mut self, mut warnings: Vec<String>) -> Self {
+        warnings.append(&mut self.warnings);
+        Self { warnings, ..self }
     }
-}
-
-/// The secrets of the configured services.
-pub(super) fn secrets(config: &Config) -> impl Iterator<Item = String> {
-    let documents = config.toolkits.openapi.iter().flat_map(OpenApi::secrets);
-    let agents = config.toolkits.a2a.iter().flat_map(A2a::secrets);
-    documents.chain(agents).filter_map(|name| named_value(name))
 }
 
 /// The toolkit of an OpenAPI document.
@@ -52,6 +31,21 @@ pub(super) fn secrets(config: &Config) -> impl Iterator<Item = String> {
 /// # Errors
 /// A secret that is not there, or a document that cannot be used.
 pub(super) async fn document(written: &OpenApi) -> Result<Loaded, Failure> {
+    let loaded = fimble_openapi::load(Source::of(&written.document), document_settings(written)?).await;
+    let loaded = loaded.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
+    let told = loaded.problems.iter().take(TOLD_PROBLEMS);
+    let mut warnings: Vec<String> = told.map(|problem| format!("{}: {problem}", written.document)).collect();
+    if let Some(more) = loaded.problems.len().checked_sub(TOLD_PROBLEMS).filter(|more| *more > 0) {
+        warnings.push(format!("{}: {more} more problems", written.document));
+    }
+    Ok(Loaded { toolkit: loaded.toolkit, warnings })
+}
+
+/// How a document is read.
+///
+/// # Errors
+/// A secret that is not there.
+pub(super) fn document_settings(written: &OpenApi) -> Result<fimble_openapi::Config, Failure> {
     let secret = |name: &String| value(name, &written.document).map(Secret::new);
     let credential = match &written.token {
         Some(name) => Some(Credential::Token(secret(name)?)),
@@ -67,7 +61,7 @@ pub(super) async fn document(written: &OpenApi) -> Result<Loaded, Failure> {
     }
     let filter =
         Filter { tags: written.tags.clone(), include: written.include.clone(), exclude: written.exclude.clone() };
-    let config = fimble_openapi::Config {
+    Ok(fimble_openapi::Config {
         name: written.name.clone(),
         base_url: written.base_url.clone(),
         server_variables: written.variables.clone(),
@@ -77,15 +71,7 @@ pub(super) async fn document(written: &OpenApi) -> Result<Loaded, Failure> {
         filter,
         risks: written.risks.clone(),
         ..fimble_openapi::Config::default()
-    };
-    let loaded = fimble_openapi::load(Source::of(&written.document), config).await;
-    let loaded = loaded.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
-    let told = loaded.problems.iter().take(TOLD_PROBLEMS);
-    let mut warnings: Vec<String> = told.map(|problem| format!("{}: {problem}", written.document)).collect();
-    if let Some(more) = loaded.problems.len().checked_sub(TOLD_PROBLEMS).filter(|more| *more > 0) {
-        warnings.push(format!("{}: {more} more problems", written.document));
-    }
-    Ok(Loaded { toolkit: loaded.toolkit, warnings })
+    })
 }
 
 /// The toolkit of an A2A agent.
@@ -93,6 +79,16 @@ pub(super) async fn document(written: &OpenApi) -> Result<Loaded, Failure> {
 /// # Errors
 /// A secret that is not there, or an agent that does not answer.
 pub(super) async fn agent(written: &A2a) -> Result<Loaded, Failure> {
+    let connected = fimble_a2a::connect(agent_settings(written)?, fimble_a2a::Limits::default()).await;
+    let toolkit = connected.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
+    Ok(Loaded { toolkit, warnings: Vec::new() })
+}
+
+/// Where an agent is.
+///
+/// # Errors
+/// A secret that is not there.
+pub(super) fn agent_settings(written: &A2a) -> Result<fimble_a2a::Agent, Failure> {
     let token = match &written.token {
         Some(name) => Some(value(name, &written.url)?),
         None => None,
@@ -101,10 +97,12 @@ pub(super) async fn agent(written: &A2a) -> Result<Loaded, Failure> {
     for (header, name) in &written.headers {
         headers.insert(header.clone(), value(name, &written.url)?);
     }
-    let agent = fimble_a2a::Agent { name: written.name.clone(), url: written.url.clone(), token, headers };
-    let connected = fimble_a2a::connect(agent, fimble_a2a::Limits::default()).await;
-    let toolkit = connected.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
-    Ok(Loaded { toolkit, warnings: Vec::new() })
+    Ok(fimble_a2a::Agent { name: written.name.clone(), url: written.url.clone(), token, headers })
+}
+
+/// True if there is such a secret or environment variable.
+pub(super) fn is_there(name: &str) -> bool {
+    named_value(name).is_some_and(|value| !value.trim().is_empty())
 }
 
 /// The value of a secret or an environment variable: without its secret a service is of no use.

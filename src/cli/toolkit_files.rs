@@ -8,39 +8,81 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fimble_manifest::Manifest;
-use fimble_toolkit::{Toolkit, is_python_name};
+use fimble_mcp::Server;
+use fimble_toolkit::is_python_name;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use super::more_toolkits::Service;
 use super::service_toolkits::Loaded;
 use super::{Failure, more_toolkits, service_toolkits};
-use crate::config::{A2a, OpenApi};
-use crate::registry::{Read, ReadToolkit};
+use crate::config::{A2a, Config, OpenApi};
+use crate::registry::{Read, ReadToolkit, Source, Unread};
 
 /// What a `*.toml` describes.
-enum Written {
+pub(super) enum Written {
     Manifest,
-    Mcp(Value),
-    OpenApi(OpenApi),
-    A2a(A2a),
+    Service {
+        service: Service,
+        /// Files that it is made from besides.
+        also: Vec<PathBuf>,
+        warnings: Vec<String>,
+    },
 }
 
-/// Reads the files of `toolkits.manifests`.
-pub(super) struct Reader;
+/// Reads the files of `toolkits.manifests`, and what else the settings name.
+pub(super) struct Reader {
+    services: Vec<Service>,
+}
+
+impl Reader {
+    pub(super) fn new(services: Vec<Service>) -> Self {
+        Self { services }
+    }
+
+    /// The services as sources.
+    pub(super) fn sources(&self) -> Vec<Source> {
+        let source = |(number, service): (usize, &Service)| Source::Setting { number, name: service.name() };
+        self.services.iter().enumerate().map(source).collect()
+    }
+}
 
 #[async_trait]
 impl ReadToolkit for Reader {
-    async fn read(&self, file: &Path) -> Result<Read, String> {
-        let failed = |failure: Failure| match failure.hint {
-            Some(hint) => format!("{}\nhint: {hint}", failure.message),
-            None => failure.message,
+    async fn read(&self, source: &Source) -> Result<Read, Unread> {
+        let unread = |failure: Failure| Unread {
+            passes: failure.code == 5,
+            problem: match failure.hint {
+                Some(hint) => format!("{}\nhint: {hint}", failure.message),
+                None => failure.message,
+            },
         };
-        let also = match written(file).map_err(failed)? {
-            Written::OpenApi(document) => place(file, &document.document).into_iter().collect(),
-            _ => Vec::new(),
+        let (loaded, also) = match source {
+            Source::Setting { number, .. } => match self.services.get(*number) {
+                Some(service) => (service.load().await, Vec::new()),
+                None => return Err(Unread { problem: format!("there is no {source}"), passes: false }),
+            },
+            Source::File(file) => match written(file) {
+                Ok(Written::Manifest) => (manifest(file), Vec::new()),
+                Ok(Written::Service { service, also, warnings }) => {
+                    let loaded = service.load().await.map(|loaded| loaded.warned(warnings));
+                    (loaded, also)
+                }
+                Err(failure) => (Err(failure), Vec::new()),
+            },
         };
-        let Loaded { toolkit, warnings } = read(file).await.map_err(failed)?;
+        let Loaded { toolkit, warnings } = loaded.map_err(unread)?;
         Ok(Read { toolkit, warnings, also })
+    }
+
+    fn expected(&self, source: &Source) -> Option<String> {
+        match source {
+            Source::Setting { number, .. } => self.services.get(*number)?.expected(),
+            Source::File(file) => match written(file).ok()? {
+                Written::Service { service, .. } => service.expected(),
+                Written::Manifest => None,
+            },
+        }
     }
 }
 
@@ -83,7 +125,7 @@ pub(super) async fn load(path: &Path) -> Result<Vec<Loaded>, Failure> {
 ///
 /// # Errors
 /// It cannot be read.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable =
         |error: std::io::Error| Failure::usage(format!("{}: the folder cannot be read: {error}", folder.display()));
     let mut files = Vec::new();
@@ -102,67 +144,119 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// # Errors
 /// What is wrong with the file, or with what it names.
 pub(super) async fn read(path: &Path) -> Result<Loaded, Failure> {
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-    let folder = path.parent().unwrap_or(Path::new(""));
     match written(path)? {
-        Written::Manifest => {
-            let manifest = Manifest::read(path).map_err(|problem| {
-                let failure = Failure::usage(problem.to_string());
-                match problem.hint {
-                    Some(hint) => failure.with_hint(hint),
-                    None => failure,
-                }
-            })?;
-            Ok(Loaded { toolkit: Arc::new(manifest), warnings: Vec::new() })
+        Written::Manifest => manifest(path),
+        Written::Service { service, warnings, .. } => Ok(service.load().await?.warned(warnings)),
+    }
+}
+
+fn manifest(path: &Path) -> Result<Loaded, Failure> {
+    let manifest = Manifest::read(path).map_err(|problem| {
+        let failure = Failure::usage(problem.to_string());
+        match problem.hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
         }
-        Written::Mcp(table) => {
-            let value = serde_json::to_value(table).map_err(|error| wrong(path, &error.to_string()))?;
-            let (server, warnings) =
-                fimble_mcp::server_of(&stem, value, folder).map_err(|problem| wrong(path, &problem))?;
-            let toolkit = connected(server).await?;
-            let warnings = warnings.into_iter().map(|warning| format!("{}: {warning}", path.display())).collect();
-            Ok(Loaded { toolkit, warnings })
-        }
-        Written::OpenApi(mut document) => {
-            if let Some(place) = place(path, &document.document) {
-                document.document = place.display().to_string();
-            }
-            document.name.get_or_insert(stem);
-            service_toolkits::document(&document).await
-        }
-        Written::A2a(mut agent) => {
-            if agent.name.is_empty() {
-                agent.name = stem;
-            }
-            service_toolkits::agent(&agent).await
+    })?;
+    Ok(Loaded { toolkit: Arc::new(manifest), warnings: Vec::new() })
+}
+
+/// An MCP server, and the file that names it.
+pub(super) struct Named {
+    pub(super) server: Server,
+    pub(super) file: PathBuf,
+}
+
+/// The configured MCP servers that are switched on, wherever they are written: in a file of `toolkits.mcp`, or in a file with
+/// `[mcp]` in a folder of `toolkits.manifests`. Those of `toolkits.mcp` get toolkit names that are none of `taken`. A file of a
+/// folder that cannot be read is told on standard error and passed over.
+///
+/// # Errors
+/// A file of `toolkits.mcp` that cannot be read.
+pub(super) fn servers(config: &Config, taken: &[String]) -> Result<Vec<Named>, Failure> {
+    let mut servers = more_toolkits::servers(config, taken)?;
+    // A folder that cannot be read is told by whoever reads its toolkits.
+    for file in config.toolkits.manifests.iter().filter_map(|folder| files(folder).ok()).flatten() {
+        match servers_at(&file) {
+            Ok(found) => servers.extend(found),
+            Err(failure) => note!("warning: {}", failure.message),
         }
     }
+    Ok(servers)
+}
+
+/// The MCP servers of a file, or of all files of a folder, that are switched on; none if it has other toolkits.
+///
+/// # Errors
+/// What is wrong with a file.
+pub(super) fn servers_at(path: &Path) -> Result<Vec<Named>, Failure> {
+    if path.is_dir() {
+        let found = files(path)?.iter().map(|file| servers_at(file)).collect::<Result<Vec<_>, _>>()?;
+        return Ok(found.into_iter().flatten().collect());
+    }
+    if names_servers(path) {
+        return Ok(more_toolkits::servers_in(path)?.collect());
+    }
+    let is_table = path.extension().is_some_and(|extension| extension == "toml");
+    if !is_table {
+        return Ok(Vec::new());
+    }
+    let Written::Service { service: Service::Mcp(server), warnings, .. } = written(path)? else {
+        return Ok(Vec::new());
+    };
+    warnings.iter().for_each(|warning| note!("warning: {warning}"));
+    let named = Named { server: *server, file: path.to_owned() };
+    Ok(Some(named).filter(|named| !named.server.disabled).into_iter().collect())
+}
+
+/// The server of an `[mcp]` table, and what is to be told of it.
+fn server(path: &Path, table: Value) -> Result<(Server, Vec<String>), Failure> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let value = serde_json::to_value(table).map_err(|error| wrong(path, &error.to_string()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let (mut server, warnings) = fimble_mcp::server_of(stem, value, folder).map_err(|problem| wrong(path, &problem))?;
+    server.login = Some(format!("fimble toolkits login {}", word(&absolute(path))));
+    Ok((server, warnings.into_iter().map(|warning| format!("{}: {warning}", path.display())).collect()))
+}
+
+/// A path that means the same in every folder.
+pub(super) fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// A text as one word of a shell's command.
+pub(super) fn word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%,".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+fn names_servers(path: &Path) -> bool {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    is_json && std::fs::read_to_string(path).is_ok_and(|text| text.contains("mcpServers"))
 }
 
 /// The toolkits of a file of MCP servers, or of an OpenAPI document.
 async fn described(path: &Path) -> Result<Vec<Loaded>, Failure> {
-    let is_servers = std::fs::read_to_string(path).is_ok_and(|text| text.contains("mcpServers"));
-    if !is_servers {
+    if !names_servers(path) {
         let document = OpenApi { document: path.display().to_string(), ..OpenApi::default() };
         return Ok(vec![service_toolkits::document(&document).await?]);
     }
-    let read = fimble_mcp::read(path).map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
     let mut loaded = Vec::new();
-    for server in read.servers.into_iter().filter(|server| !server.disabled) {
-        loaded.push(Loaded { toolkit: connected(server).await?, warnings: Vec::new() });
-    }
-    if let Some(first) = loaded.first_mut() {
-        first.warnings = read.warnings;
+    for named in more_toolkits::servers_in(path)? {
+        loaded.push(Service::Mcp(Box::new(named.server)).load().await?);
     }
     Ok(loaded)
 }
 
-async fn connected(server: fimble_mcp::Server) -> Result<Arc<dyn Toolkit>, Failure> {
-    let connected = fimble_mcp::connect(server, more_toolkits::server_settings()).await;
-    connected.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))
-}
-
-fn written(path: &Path) -> Result<Written, Failure> {
+/// What a `*.toml` describes.
+///
+/// # Errors
+/// What is wrong with its table.
+pub(super) fn written(path: &Path) -> Result<Written, Failure> {
     let tables = || -> Option<Table> {
         let is_small = std::fs::metadata(path).ok()?.len() <= fimble_manifest::MOST_MANIFEST_BYTES;
         std::fs::read_to_string(path).ok().filter(|_| is_small)?.parse().ok()
@@ -177,11 +271,32 @@ fn written(path: &Path) -> Result<Written, Failure> {
         return Err(wrong(path, &format!("beside `[{kind}]` there is `{other}`"))
             .with_hint("one file is one toolkit: put it into a file of its own"));
     }
-    Ok(match kind {
-        "mcp" => Written::Mcp(table),
-        "openapi" => Written::OpenApi(typed(table, path)?),
-        _ => Written::A2a(typed(table, path)?),
-    })
+    let stem = || path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+    let (mut also, mut warnings) = (Vec::new(), Vec::new());
+    let service = match kind {
+        "mcp" => {
+            let (server, told) = server(path, table)?;
+            warnings = told;
+            Service::Mcp(Box::new(server))
+        }
+        "openapi" => {
+            let mut document: OpenApi = typed(table, path)?;
+            if let Some(place) = place(path, &document.document) {
+                document.document = place.display().to_string();
+                also.push(place);
+            }
+            document.name.get_or_insert_with(stem);
+            Service::Document(Box::new(document))
+        }
+        _ => {
+            let mut agent: A2a = typed(table, path)?;
+            if agent.name.is_empty() {
+                agent.name = stem();
+            }
+            Service::Agent(agent)
+        }
+    };
+    Ok(Written::Service { service, also, warnings })
 }
 
 fn typed<T: DeserializeOwned>(table: Value, path: &Path) -> Result<T, Failure> {

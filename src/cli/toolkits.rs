@@ -1,10 +1,11 @@
 //! `fimble toolkits`: which there are, what the model sees of them, and one call by hand.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use fimble_toolkit::{Declaration, ErrorKind, Operation, SessionContext, ToolError};
+use fimble_toolkit::{Answers, Declaration, ErrorKind, Operation, Person, SessionContext, ToolError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::unbounded_channel;
@@ -13,6 +14,7 @@ use super::more_toolkits::MoreToolkits;
 use super::new_toolkit::NewToolkit;
 use super::output::write_data;
 use super::show::{Format, Screen, milliseconds};
+use super::toolkit_files::Named;
 use super::{Failure, check_toolkit, more_toolkits, open, secrets, toolkit_files};
 use crate::config::Config;
 use crate::gate::Gate;
@@ -57,7 +59,8 @@ pub(super) enum Toolkits {
     },
     /// Log in to an MCP server, in the browser.
     Login {
-        /// The server's name in its file.
+        /// The server's name, or the path of the file that names it.
+        #[arg(value_name = "NAME|PATH")]
         server: String,
         /// Ask to be allowed this too; may be given several times. Default: what the server names.
         #[arg(long = "scope", value_name = "SCOPE")]
@@ -203,11 +206,16 @@ async fn call(config: &Config, meant: &str, operation: &str, arguments: &[String
             .with_hint(format!("write `await {name}.{operation}(…)` in a program and use `fimble run`")));
     }
     let (_, found) = gate.registry().find_in(&scope, &name, operation).map_err(failed)?;
-    let context = SessionContext { user: open::user(), tenant: open::TENANT.to_owned(), ..SessionContext::default() };
     let keyword = keyword(&found, arguments)?;
     let mut screen = Screen::of_script(Format::Text);
-    let person = screen.person();
-    let call = gate.call_by_hand(&name, operation, keyword, context, &person);
+    let person = Arc::new(screen.person());
+    let context = SessionContext {
+        user: open::user(),
+        tenant: open::TENANT.to_owned(),
+        person: Person::new(Arc::clone(&person) as Arc<dyn Answers>),
+        ..SessionContext::default()
+    };
+    let call = gate.call_by_hand(&name, operation, keyword, context, person.as_ref());
     // No session, no events: the screen is here for the approval.
     let result = screen.watch(&mut unbounded_channel().1, call).await.map_err(failed)?;
     write_data(&format!("{}\n", serde_json::to_string_pretty(&result).unwrap_or_default()));
@@ -216,17 +224,8 @@ async fn call(config: &Config, meant: &str, operation: &str, arguments: &[String
 
 /// Shows the address to visit, and waits for the browser to come back.
 async fn login(config: &Config, name: &str, scopes: Vec<String>, forget: bool) -> Result<ExitCode, Failure> {
-    let mut servers = more_toolkits::servers(config, &[])?;
     let settings = more_toolkits::server_settings();
-    let names: Vec<_> = servers.iter().map(|server| server.name.clone()).collect();
-    let Some(server) = servers.iter_mut().find(|server| server.name == name) else {
-        let there = if names.is_empty() {
-            "name its file by `--mcp` or `toolkits.mcp`".to_owned()
-        } else {
-            format!("there are {}", names.join(", "))
-        };
-        return Err(Failure::usage(format!("there is no MCP server `{name}`")).with_hint(there));
-    };
+    let Named { server, file } = &mut meant_server(config, name)?;
     if forget {
         let forgot = fimble_mcp::logout(server, &settings);
         note!("{}", if forgot { "forgotten" } else { "there was no login" });
@@ -237,8 +236,31 @@ async fn login(config: &Config, name: &str, scopes: Vec<String>, forget: bool) -
     }
     let told = fimble_mcp::login(server, &settings, |address| note!("visit {address}"));
     told.await.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
-    note!("logged in to `{name}`");
+    note!("logged in to `{}` of {}", server.name, file.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The one MCP server that a name or a path means.
+fn meant_server(config: &Config, meant: &str) -> Result<Named, Failure> {
+    let all = toolkit_files::servers(config, &[])?;
+    let there: Vec<String> = all.iter().map(|named| named.server.name.clone()).collect();
+    let is_meant = |named: &Named| named.server.name == meant || named.server.toolkit_name() == meant;
+    let mut servers: Vec<Named> = all.into_iter().filter(is_meant).collect();
+    if servers.is_empty() && Path::new(meant).exists() {
+        servers = toolkit_files::servers_at(Path::new(meant))?;
+    }
+    match servers.len() {
+        0 => Err(Failure::usage(format!("there is no MCP server `{meant}`")).with_hint(match there.is_empty() {
+            true => "name its file, or the file by `--mcp` or `toolkits.mcp`".to_owned(),
+            false => format!("there are {}; or name its file", there.join(", ")),
+        })),
+        1 => Ok(servers.remove(0)),
+        count => {
+            let commands: Vec<String> = servers.into_iter().filter_map(|named| named.server.login).collect();
+            Err(Failure::usage(format!("`{meant}` means {count} MCP servers"))
+                .with_hint(format!("write one of these: {}", commands.join(", "))))
+        }
+    }
 }
 
 /// One line an operation, the errors by kind at its end.

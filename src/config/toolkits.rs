@@ -25,6 +25,9 @@ pub struct Toolkits {
     pub openapi: Vec<OpenApi>,
     /// A2A agents. Default none.
     pub a2a: Vec<A2a>,
+    /// Seconds that a message waits for servers, documents and agents that nobody has heard of yet; what answers later is there
+    /// at the next message. Default 10.
+    pub patience_s: u32,
     /// Toolkits by name that programs do not see. Default none.
     pub disabled: Vec<String>,
     /// False switches off all toolkits that are compiled in. Default true.
@@ -69,6 +72,7 @@ impl Default for Toolkits {
             mcp: Vec::new(),
             openapi: Vec::new(),
             a2a: Vec::new(),
+            patience_s: 10,
             disabled: Vec::new(),
             declared: true,
             dynamic: true,

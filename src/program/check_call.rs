@@ -115,6 +115,10 @@ fn known(operation: &Operation) -> String {
 
 fn unknown_operation(toolkit: &Declaration, name: &str) -> String {
     let there: Vec<&str> = Toolkits::operations(toolkit).map(|operation| operation.name.as_str()).collect();
+    if there.is_empty() {
+        let why = toolkit.description.lines().next().unwrap_or_default();
+        return format!("`{}` has no operations now: {why}", toolkit.name);
+    }
     let near: Vec<String> = nearest(name, there.iter().copied()).into_iter().map(|near| format!("`{near}`")).collect();
     let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}", near.join(" or ")) };
     format!("`{}` has no operation `{name}`{hint}; it has: {}", toolkit.name, listed(name, &there, &told_by(toolkit)))

@@ -20,6 +20,9 @@ const SHARING: usize = 3;
 /// Bytes of fields that are worth a parent class.
 const INHERITED: usize = 24;
 
+/// The most parameters of an operation in a stub, if no more are needed.
+const PARAMETERS: usize = 30;
+
 /// The most characters of a docstring.
 const DOCSTRING: usize = 160;
 
@@ -100,7 +103,7 @@ pub(super) fn full(declaration: &Declaration, room: u32) -> Option<String> {
         methods.push_str(&format!("\n    # All of these also take {text}"));
     }
     for operation in enabled(declaration) {
-        methods.push_str(&format!("\n    {}", method(operation, &shared)));
+        methods.push_str(&format!("\n    {}", line(declaration, operation, &shared)));
         // A toolkit of thousands of operations is not written out to be thrown away.
         if estimate_tokens(&methods) > room {
             return None;
@@ -110,6 +113,33 @@ pub(super) fn full(declaration: &Declaration, room: u32) -> Option<String> {
     let shapes: String = inherit(&shapes).into_iter().map(|line| line + "\n").collect();
     let text = format!("{shapes}class {}: {}{methods}", declaration.name, docstring(&declaration.description));
     (estimate_tokens(&text) <= room).then_some(text)
+}
+
+/// One operation in the stub of its toolkit. Of very many parameters those that are needed are shown, and as many others as
+/// there is room for; whoever wants the rest asks for that operation.
+fn line(declaration: &Declaration, operation: &Operation, shared: &[Parameter]) -> String {
+    if operation.parameters.len() <= PARAMETERS {
+        return method(operation, shared);
+    }
+    let mut short = operation.clone();
+    short.parameters.retain(|parameter| !shared.contains(parameter));
+    let all = short.parameters.len();
+    let needed = short.parameters.iter().filter(|parameter| parameter.required).count();
+    let mut room = PARAMETERS.saturating_sub(needed);
+    short.parameters.retain(|parameter| {
+        let is_shown = parameter.required || room > 0;
+        room = room.saturating_sub(usize::from(!parameter.required));
+        is_shown
+    });
+    match all - short.parameters.len() {
+        0 => method(operation, shared),
+        more => format!(
+            "{}  # and {more} more parameters: {SYSTEM}.describe(\"{}.{}\")",
+            method(&short, shared),
+            declaration.name,
+            operation.name
+        ),
+    }
 }
 
 /// One operation as a method, without the parameters that all of its toolkit take.

@@ -1,57 +1,51 @@
-//! Folders whose files are toolkits, looked at anew when a turn begins: files come, change and go while sessions run.
+//! Folders whose files are toolkits, and services that the settings name, looked at anew when a turn begins: files come,
+//! change and go while sessions run, and services are down and up again.
 //!
 //! What lies there is compared by content, not watched: a look costs less than a millisecond, needs no thread and no limit of
 //! the kernel, is the same on a network's disk and in a container, and a turn sees one set of toolkits from its begin to its
-//! end. It does not know what a file says; whoever opened the registry reads it.
+//! end. Sources are read side by side. A look waits for them only so long; what comes later is there at the next look. What failed
+//! and may pass is tried again at a look after its rest. It does not know what a source says; whoever opened the registry reads it.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
 use fimble_toolkit::Toolkit;
 use futures_util::future::join_all;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
+use super::source::{Absent, Read, ReadToolkit, Reading, Source, Unread};
 use super::{Origin, Registry, RegistryError};
 
-/// How much of a folder is looked at.
+/// How much of a folder is looked at, and how long sources are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Files of a folder; those after them by name are told and passed over. Default 500.
     pub files: usize,
     /// Bytes of a file whose change is seen. Default 1 MiB.
     pub bytes: u64,
+    /// How long a look waits for sources that are read anew. Default 10 s.
+    pub patience: Duration,
+    /// How long a source that failed is left alone before it is tried again; twice as long each time, up to a minute.
+    /// Default 1 s.
+    pub rest: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { files: 500, bytes: 1024 * 1024 }
+        Self { files: 500, bytes: 1024 * 1024, patience: Duration::from_secs(10), rest: Duration::from_secs(1) }
     }
 }
 
-/// Reads a file as a toolkit.
-#[async_trait]
-pub trait ReadToolkit: Send + Sync {
-    /// The toolkit of `file`.
-    ///
-    /// # Errors
-    /// What is wrong, for a person: a sentence that names the file, with its hint.
-    async fn read(&self, file: &Path) -> Result<Read, String>;
-}
+/// The longest time for which a source that fails is left alone.
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// What a file came to.
-pub struct Read {
-    /// Its toolkit.
-    pub toolkit: Arc<dyn Toolkit>,
-    /// What is to be told of it.
-    pub warnings: Vec<String>,
-    /// Other files that it was made from; when one of them changes, it is read again.
-    pub also: Vec<PathBuf>,
-}
+/// Characters of a problem that programs and models are told.
+const REASON: usize = 400;
 
 /// What was different at a look.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,27 +67,38 @@ impl Changes {
     }
 }
 
-/// The folders of a registry.
+/// The folders of a registry, and what the settings name.
 pub(super) struct Folders {
     paths: Vec<PathBuf>,
+    settings: Vec<Source>,
     reader: Arc<dyn ReadToolkit>,
     limits: Limits,
     /// Held for a whole look, so that two turns that begin together see the same.
-    known: Mutex<Known>,
+    known: Mutex<All>,
 }
 
 #[derive(Default)]
-struct Known {
-    files: BTreeMap<PathBuf, File>,
+struct All {
+    sources: BTreeMap<Source, Known>,
     /// What was told of folders.
     told: Vec<String>,
 }
 
-/// A file as it was last read.
+/// A source as it was last read.
 #[derive(Default)]
-struct File {
+struct Known {
     stamp: Stamp,
     also: Vec<PathBuf>,
+    /// The attempt to read it that goes on.
+    reading: Option<Reading>,
+    /// Its last failures that may pass, one after another.
+    failures: u32,
+    /// Until when it is left alone; `None` if it is not to be tried again.
+    rest: Option<Instant>,
+    /// True if a look waited for it in vain: none does so again until it has answered.
+    is_slow: bool,
+    /// What stands in the registry as long as there is no toolkit.
+    absent: Option<Arc<Absent>>,
     /// The toolkit in the registry.
     there: Option<(String, Arc<dyn Toolkit>)>,
     /// A good toolkit whose name another one has.
@@ -111,67 +116,91 @@ struct Stamp {
 }
 
 impl Folders {
-    pub(super) fn new(paths: Vec<PathBuf>, reader: Arc<dyn ReadToolkit>, limits: Limits) -> Self {
-        Self { paths, reader, limits, known: Mutex::default() }
+    pub(super) fn new(
+        paths: Vec<PathBuf>,
+        settings: Vec<Source>,
+        reader: Arc<dyn ReadToolkit>,
+        limits: Limits,
+    ) -> Self {
+        Self { paths, settings, reader, limits, known: Mutex::default() }
     }
 
-    /// Looks at all files, and puts into `registry` what came and changed, and takes out what went.
+    /// Looks at all sources, and puts into `registry` what came and changed, and takes out what went.
     pub(super) async fn look(&self, registry: &Registry) -> Changes {
-        let mut known = self.known.lock().await;
+        let mut all = self.known.lock().await;
         let mut changes = Changes::default();
-        let (found, problems) = self.list(&known).await;
+        let (found, problems) = self.list(&all).await;
         for problem in &problems {
-            if !known.told.contains(problem) {
+            if !all.told.contains(problem) {
                 changes.problems.push(problem.clone());
             }
         }
-        known.told = problems;
+        all.told = problems;
         // First what is gone: a file that was renamed brings the same name.
-        known.files.retain(|path, file| {
-            let stays = found.contains_key(path);
-            if let (false, Some((name, _))) = (stays, &file.there) {
+        all.sources.retain(|source, known| {
+            let stays = found.contains_key(source);
+            if !stays {
+                known.leave(registry);
+            }
+            if let (false, Some((name, _))) = (stays, &known.there) {
                 registry.remove(name);
                 changes.removed.push(name.clone());
             }
             stays
         });
-        let is_new = |path: &PathBuf, stamp: &Stamp| known.files.get(path).is_none_or(|file| file.stamp != *stamp);
-        let new: Vec<_> = found.into_iter().filter(|(path, stamp)| is_new(path, stamp)).collect();
-        let read = join_all(new.iter().map(|(path, _)| self.reader.read(path))).await;
-        for ((path, stamp), read) in new.into_iter().zip(read) {
-            let file = known.files.entry(path).or_default();
-            file.stamp = stamp;
-            file.waits = None;
-            match read {
-                Ok(Read { toolkit, warnings, also }) => {
-                    file.stamp.also = also.iter().map(|path| touched(path)).collect();
-                    (file.also, file.told) = (also, None);
-                    changes.problems.extend(warnings);
-                    file.waits = Some(toolkit);
-                }
-                Err(problem) => file.tell(problem, &mut changes),
+        for (source, stamp) in found {
+            let is_new = all.sources.get(&source).is_none_or(|known| known.stamp != stamp);
+            let known = all.sources.entry(source.clone()).or_default();
+            if is_new {
+                known.forget(stamp);
+            }
+            if is_new || known.has_rested() {
+                known.reading = Some(Reading::begin(&self.reader, &source));
+            }
+        }
+        let begun = Instant::now();
+        let patience = |known: &Known| if known.is_slow { Duration::ZERO } else { self.limits.patience };
+        let read =
+            all.sources.iter_mut().filter(|(_, known)| known.reading.is_some()).map(|(source, known)| async move {
+                let until = begun + patience(known);
+                let end = match &mut known.reading {
+                    Some(reading) => reading.end(until).await,
+                    None => None,
+                };
+                (source, known, end)
+            });
+        for (source, known, end) in join_all(read).await {
+            let expected = self.reader.expected(source);
+            match end {
+                Some(Ok(read)) => known.was_read(read, &mut changes),
+                Some(Err(unread)) => known.failed(unread, expected, self.limits, registry, &mut changes),
+                None => known.is_late(source, expected, self.limits, registry, &mut changes),
             }
         }
         // Those that change their names give them up before others take them, unless a stranger has the new one.
-        let renamed = |file: &File| {
-            let (last, _) = file.there.as_ref()?;
-            let name = file.waits.as_ref()?.declaration().name;
+        let renamed = |known: &Known| {
+            let (last, _) = known.there.as_ref()?;
+            let name = known.waits.as_ref()?.declaration().name;
             (name != *last).then(|| (last.clone(), name))
         };
-        let renamed: BTreeMap<PathBuf, (String, String)> =
-            known.files.iter().filter_map(|(path, file)| Some((path.clone(), renamed(file)?))).collect();
+        let renamed: Vec<(String, String)> = all.sources.values().filter_map(renamed).collect();
         let taken: Vec<String> = registry.names().into_iter().map(|(name, _)| name).collect();
-        let given_up = |name: &String| renamed.values().any(|(last, _)| last == name);
-        for (last, name) in renamed.values() {
+        let given_up = |name: &String| renamed.iter().any(|(last, _)| last == name);
+        for (last, name) in &renamed {
             if !taken.contains(name) || given_up(name) {
                 registry.remove(last);
             }
         }
-        for (path, file) in &mut known.files {
-            file.settle(path, registry, &mut changes);
+        // Who has a toolkit goes before who only has a reason.
+        let come = all.sources.values().filter_map(|known| known.waits.as_ref());
+        let come: Vec<String> = come.map(|toolkit| toolkit.declaration().name).collect();
+        let stands_in_the_way = |known: &Known| known.absent.as_ref().is_some_and(|absent| come.contains(&absent.name));
+        all.sources.values_mut().filter(|known| stands_in_the_way(known)).for_each(|known| known.leave(registry));
+        for (source, known) in &mut all.sources {
+            known.settle(source, registry, &mut changes);
         }
-        for file in known.files.values_mut() {
-            file.return_to(registry);
+        for known in all.sources.values_mut() {
+            known.return_to(registry);
         }
         // What is told as gone and come is the same one under another file's name.
         let (gone, come) = (changes.removed.clone(), changes.added.clone());
@@ -181,24 +210,122 @@ impl Folders {
         changes
     }
 
-    /// The files that there are with their stamps, and what is wrong with the folders.
-    async fn list(&self, known: &Known) -> (BTreeMap<PathBuf, Stamp>, Vec<String>) {
-        let also: BTreeMap<PathBuf, Vec<PathBuf>> =
-            known.files.iter().map(|(path, file)| (path.clone(), file.also.clone())).collect();
+    /// The sources that there are with their stamps, and what is wrong with the folders.
+    async fn list(&self, all: &All) -> (BTreeMap<Source, Stamp>, Vec<String>) {
+        let also: BTreeMap<PathBuf, Vec<PathBuf>> = all
+            .sources
+            .iter()
+            .filter_map(|(source, known)| match source {
+                Source::File(path) => Some((path.clone(), known.also.clone())),
+                Source::Setting { .. } => None,
+            })
+            .collect();
         let (paths, limits) = (self.paths.clone(), self.limits);
         let listed = tokio::task::spawn_blocking(move || list(&paths, &also, limits)).await;
-        // A look that was lost changes nothing.
-        listed.unwrap_or_else(|error| {
-            let same = known.files.iter().map(|(path, file)| (path.clone(), file.stamp.clone()));
-            (same.collect(), vec![format!("the folders of toolkits cannot be read: {error}")])
-        })
+        let (mut found, problems) = match listed {
+            Ok((files, problems)) => {
+                (files.into_iter().map(|(path, stamp)| (Source::File(path), stamp)).collect(), problems)
+            }
+            // A look that was lost changes nothing.
+            Err(error) => {
+                let same = all.sources.iter().map(|(source, known)| (source.clone(), known.stamp.clone()));
+                (same.collect::<BTreeMap<_, _>>(), vec![format!("the folders of toolkits cannot be read: {error}")])
+            }
+        };
+        // What the settings say does not change.
+        let settings = self.settings.iter().map(|source| {
+            let stamp = all.sources.get(source).map(|known| known.stamp.clone());
+            (source.clone(), stamp.unwrap_or_default())
+        });
+        found.extend(settings);
+        (found, problems)
     }
 }
 
-impl File {
+impl Known {
+    /// The source says something else now: what it came to before counts no more, but for its last good toolkit.
+    fn forget(&mut self, stamp: Stamp) {
+        (self.stamp, self.waits, self.reading) = (stamp, None, None);
+        (self.failures, self.rest, self.is_slow) = (0, None, false);
+    }
+
+    /// True if it failed and may be tried again now.
+    fn has_rested(&self) -> bool {
+        self.reading.is_none() && self.rest.is_some_and(|rest| rest <= Instant::now())
+    }
+
+    fn was_read(&mut self, read: Read, changes: &mut Changes) {
+        let Read { toolkit, warnings, also } = read;
+        let stamp = std::mem::take(&mut self.stamp);
+        self.forget(Stamp { also: also.iter().map(|path| touched(path)).collect(), ..stamp });
+        (self.also, self.told, self.waits) = (also, None, Some(toolkit));
+        changes.problems.extend(warnings);
+    }
+
+    fn failed(
+        &mut self,
+        unread: Unread,
+        expected: Option<String>,
+        limits: Limits,
+        registry: &Registry,
+        changes: &mut Changes,
+    ) {
+        // One that fails late is not waited for the next time either.
+        self.is_slow = self.reading.take().is_some_and(|reading| reading.age() > limits.patience);
+        if unread.passes {
+            let rest = limits.rest.saturating_mul(1 << self.failures.min(10)).min(LONGEST_REST);
+            self.failures += 1;
+            self.rest = Some(Instant::now() + rest);
+            self.stand_in(expected, &unread.problem, registry);
+        } else {
+            self.rest = None;
+            self.leave(registry);
+        }
+        self.tell(unread.problem, changes);
+    }
+
+    fn is_late(
+        &mut self,
+        source: &Source,
+        expected: Option<String>,
+        limits: Limits,
+        registry: &Registry,
+        changes: &mut Changes,
+    ) {
+        if std::mem::replace(&mut self.is_slow, true) {
+            return;
+        }
+        let problem = format!("{source} did not answer within {:?}; it is there when it has", limits.patience);
+        self.stand_in(expected, &problem, registry);
+        self.tell(problem, changes);
+    }
+
+    /// Says in the registry why there is no toolkit, if its name is known and free.
+    fn stand_in(&mut self, name: Option<String>, problem: &str, registry: &Registry) {
+        let Some(name) = name.filter(|_| self.there.is_none()) else { return };
+        let reason: String = problem.replace('\n', "; ").chars().take(REASON).collect();
+        let reason = format!("It cannot be used now: {reason}");
+        if self.absent.as_ref().is_some_and(|absent| absent.reason == reason) {
+            return;
+        }
+        self.leave(registry);
+        let absent = Arc::new(Absent { name, reason });
+        if registry.register_from(Origin::Dynamic, Arc::clone(&absent) as Arc<dyn Toolkit>).is_ok() {
+            self.absent = Some(absent);
+        }
+    }
+
+    /// Takes back what [`stand_in`](Self::stand_in) said.
+    fn leave(&mut self, registry: &Registry) {
+        if let Some(absent) = self.absent.take() {
+            registry.remove(&absent.name);
+        }
+    }
+
     /// Puts a toolkit that waits into the registry, in the place of the last good one.
-    fn settle(&mut self, path: &Path, registry: &Registry, changes: &mut Changes) {
+    fn settle(&mut self, source: &Source, registry: &Registry, changes: &mut Changes) {
         let Some(toolkit) = self.waits.take() else { return };
+        self.leave(registry);
         let name = toolkit.declaration().name;
         let put = match &self.there {
             Some((last, _)) if *last == name => registry.replace(Arc::clone(&toolkit)),
@@ -221,7 +348,7 @@ impl File {
                     // Its name may be free at the next look.
                     self.waits = Some(toolkit);
                 }
-                self.tell(format!("{}: {error}\nhint: {}", path.display(), error.hint()), changes);
+                self.tell(format!("{source}: {error}\nhint: {}", error.hint()), changes);
             }
         }
     }

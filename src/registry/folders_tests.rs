@@ -1,7 +1,5 @@
 //! Folders of toolkits at their door: files come, change, break, are renamed and go.
 
-use std::path::Path;
-
 use async_trait::async_trait;
 use fimble_manifest::Manifest;
 
@@ -12,8 +10,10 @@ struct Manifests;
 
 #[async_trait]
 impl ReadToolkit for Manifests {
-    async fn read(&self, file: &Path) -> Result<Read, String> {
-        let manifest = Manifest::read(file).map_err(|problem| problem.to_string())?;
+    async fn read(&self, source: &Source) -> Result<Read, Unread> {
+        let Source::File(file) = source else { unreachable!("no settings are named") };
+        let manifest =
+            Manifest::read(file).map_err(|problem| Unread { problem: problem.to_string(), passes: false })?;
         Ok(Read { toolkit: Arc::new(manifest), warnings: Vec::new(), also: vec![file.with_extension("extra")] })
     }
 }
@@ -28,7 +28,8 @@ impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::new();
-        registry.set_folders(vec![folder.path().to_owned()], Arc::new(Manifests), Limits { files: 3, bytes: 4_096 });
+        let limits = Limits { files: 3, bytes: 4_096, ..Limits::default() };
+        registry.set_sources(vec![folder.path().to_owned()], Vec::new(), Arc::new(Manifests), limits);
         Self { folder, registry }
     }
 
@@ -168,4 +169,81 @@ async fn too_many_files_and_a_folder_that_is_gone_are_told_once() {
         "{told:?}"
     );
     assert_eq!(world.look().await, [""; 0]);
+}
+
+/// Services: `down` fails until the switch is on, `hangs` answers when the switch is on, `up` is there.
+struct Services {
+    on: tokio::sync::watch::Receiver<bool>,
+}
+
+fn service(number: usize, name: &str) -> Source {
+    Source::Setting { number, name: name.to_owned() }
+}
+
+#[async_trait]
+impl ReadToolkit for Services {
+    async fn read(&self, source: &Source) -> Result<Read, Unread> {
+        let name = source.to_string();
+        let mut on = self.on.clone();
+        if name == "hangs" {
+            on.wait_for(|on| *on).await.unwrap();
+        }
+        if name == "down" && !*on.borrow() {
+            return Err(Unread { problem: "nobody is there\nhint: start it".to_owned(), passes: true });
+        }
+        let text = format!(
+            "name = \"{name}_toolkit\"\ndescription = \"A.\"\n[[operation]]\nname = \"x\"\ndescription = \"B.\"\n\
+             command = [\"true\"]\nrisk = \"read\"\n"
+        );
+        Ok(Read { toolkit: Arc::new(Manifest::of_text("x", &text).unwrap()), warnings: Vec::new(), also: Vec::new() })
+    }
+
+    fn expected(&self, source: &Source) -> Option<String> {
+        Some(format!("{source}_toolkit"))
+    }
+}
+
+#[tokio::test]
+async fn what_was_down_or_hung_comes_back_and_keeps_nobody_waiting() {
+    let (switch, on) = tokio::sync::watch::channel(false);
+    let registry = Registry::new();
+    let (patience, rest) = (std::time::Duration::from_millis(50), std::time::Duration::ZERO);
+    let settings = vec![service(0, "down"), service(1, "hangs"), service(2, "up")];
+    registry.set_sources(
+        Vec::new(),
+        settings,
+        Arc::new(Services { on }),
+        Limits { patience, rest, ..Limits::default() },
+    );
+    let Changes { added, problems, .. } = registry.look().await;
+    assert_eq!(added, ["up_toolkit"]);
+    assert_eq!(
+        problems,
+        ["nobody is there\nhint: start it", "hangs did not answer within 50ms; it is there when it has"]
+    );
+    // Programs and models are told the same.
+    let described: Vec<String> = registry.declarations().into_iter().map(|declared| declared.description).collect();
+    let expected = [
+        "It cannot be used now: nobody is there; hint: start it",
+        "It cannot be used now: hangs did not answer within 50ms; it is there when it has",
+        "A.",
+    ];
+    assert_eq!(described, expected);
+    let error = registry.find("down_toolkit", "x").err().unwrap();
+    assert_eq!(error.kind, fimble_toolkit::ErrorKind::Unavailable);
+    assert!(error.message.contains("nobody is there"), "{}", error.message);
+    // It is told once.
+    assert_eq!(registry.look().await, Changes::default());
+
+    switch.send(true).unwrap();
+    let mut added = Vec::new();
+    // What hung ends behind the looks.
+    while added.len() < 2 {
+        added.extend(registry.look().await.added);
+        tokio::task::yield_now().await;
+    }
+    added.sort();
+    assert_eq!(added, ["down_toolkit", "hangs_toolkit"]);
+    assert!(registry.find("down_toolkit", "x").is_ok() && registry.find("hangs_toolkit", "x").is_ok());
+    assert_eq!(registry.look().await, Changes::default());
 }

@@ -1,7 +1,7 @@
 //! The registry at its door: names, switches, hot plug.
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Parameter, Risk};
+use fimble_toolkit::{Call, ErrorKind, Parameter, Risk};
 use serde_json::{Value, json};
 
 use super::*;

@@ -22,8 +22,8 @@ fn mcp_servers_are_diagnosed_hop_by_hop_and_called() {
     let expected = [
         "ok    mcp git spawn: `/usr/bin/python3` runs",
         "ok    mcp git version: 2025-11-25, scripted 1",
-        "ok    mcp git list: 36 tools",
-        "ok    mcp git filter: 29 tools left out by the settings, 4 unusable: tool 2: it has no name; tool 3: `strange` has \
+        "ok    mcp git list: 37 tools",
+        "ok    mcp git filter: 30 tools left out by the settings, 4 unusable: tool 2: it has no name; tool 3: `strange` has \
          an `inputSchema` that is no schema; tool 4: it is no object; the tool `echo` is listed twice",
         "ok    mcp git name: git_mcp_toolkit with 3 operations; `get-sum` is get_sum(), `get.sum` is get_sum_2()",
         "FAIL  mcp none spawn: the MCP server `none` did not start: `/nowhere/server`: No such file or directory (os error 2)",

@@ -16,6 +16,8 @@ pub struct Server {
     pub name: String,
     /// The name that programs call it by, if it is not the one that is made of `name`. A Python name.
     pub toolkit: Option<String>,
+    /// The command by which the user logs in to it, if it is not `fimble toolkits login` and its name.
+    pub login: Option<String>,
     /// Where it is.
     pub endpoint: Endpoint,
     /// True if it must not be started. Default false.
@@ -35,6 +37,7 @@ impl Server {
         Self {
             name: name.into(),
             toolkit: None,
+            login: None,
             endpoint,
             disabled: false,
             timeout: None,
@@ -49,21 +52,42 @@ impl Server {
         self.toolkit.clone().unwrap_or_else(made)
     }
 
-    /// What of its settings no output should show: values of headers, and of variables that are named like keys.
+    /// What the user types to log in to it, and to allow it `scope`, which may be empty. The scope is the server's word, and
+    /// this is a command that a person may run: what a shell could take for more than a word is left out.
+    pub(crate) fn login_command(&self, scope: &str) -> String {
+        let is_plain =
+            |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || ":/._-".contains(letter));
+        let scopes = scope.split_whitespace().filter(|word| is_plain(word)).map(|word| format!(" --scope {word}"));
+        let name =
+            if is_plain(&self.name) { self.name.clone() } else { format!("'{}'", self.name.replace('\'', "'\\''")) };
+        let command = self.login.clone().unwrap_or_else(|| format!("fimble toolkits login {name}"));
+        format!("{command}{}", scopes.collect::<String>())
+    }
+
+    /// What of its settings no output should show: what its variables stand for wherever they are, and the values of headers
+    /// and of variables that are named like keys.
     pub fn secrets(&self) -> Vec<String> {
-        let Ok(server) = self.with_variables(&Variables::of_process()) else { return Vec::new() };
+        let variables = Variables::of_process();
         let ends = ["KEY", "TOKEN", "PASSWORD", "SECRET", "AUTHORIZATION", "COOKIE"];
         let is_key = |name: &str| ends.iter().any(|end| name.to_uppercase().ends_with(end));
-        match server.endpoint {
-            Endpoint::Command { env, .. } => {
-                env.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value).collect()
+        let keyed = |map: &BTreeMap<String, String>| -> Vec<String> {
+            let keyed = map.iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
+            // Of `Bearer VALUE` the value.
+            keyed.filter_map(|value| variables.put_into(value.rsplit(' ').next().unwrap_or_default()).ok()).collect()
+        };
+        let (texts, named): (Vec<&String>, Vec<String>) = match &self.endpoint {
+            Endpoint::Command { command, args, env, .. } => {
+                let whole = env.iter().filter(|(name, _)| is_key(name)).map(|(_, value)| value);
+                let whole = whole.filter_map(|value| variables.put_into(value).ok()).collect();
+                (std::iter::once(command).chain(args).chain(env.values()).collect(), whole)
             }
-            Endpoint::Url { headers, client, .. } => {
-                let bare = |value: String| value.rsplit(' ').next().unwrap_or_default().to_owned();
-                let keys = headers.into_iter().filter(|(name, _)| is_key(name)).map(|(_, value)| bare(value));
-                keys.chain(client.secret).collect()
+            Endpoint::Url { url, headers, client, .. } => {
+                let secret = client.secret.as_ref().and_then(|secret| variables.put_into(secret).ok());
+                let texts = std::iter::once(url).chain(headers.values()).chain(&client.id).chain(&client.secret);
+                (texts.collect(), keyed(headers).into_iter().chain(secret).collect())
             }
-        }
+        };
+        texts.into_iter().flat_map(|text| variables.values_in(text)).chain(named).collect()
     }
 
     /// The server with the variables in its endpoint put in place.

@@ -24,7 +24,7 @@ use crate::opening::{Login, Way, innermost};
 use crate::process::Process;
 use crate::{Error, Limits, Server, question};
 
-/// A server that answered the handshake. Dropping it kills the server's process.
+/// A server that answered the handshake. Dropping it ends the server's process.
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Client>,
     pub(crate) process: Option<Process>,
@@ -75,7 +75,7 @@ impl NoList {
 
     pub(crate) fn error(self, server: &Server) -> Error {
         match self {
-            Self::Login(login) => login.error(&server.name),
+            Self::Login(login) => login.error(server),
             Self::Problem(problem) => Error::of(server, problem, String::new()),
         }
     }
@@ -200,6 +200,13 @@ impl Connection {
         })
     }
 
+    /// Kills the server's process, if it has one.
+    pub(crate) fn kill(&self) {
+        if let Some(process) = &self.process {
+            process.kill();
+        }
+    }
+
     /// True if the server is known to be gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.service.peer().is_transport_closed()
@@ -208,7 +215,7 @@ impl Connection {
     /// The error for what the server did, with the end of what it wrote. The server is ended.
     pub(crate) async fn fail(self, server: &Server, problem: NoList) -> Error {
         let problem = match problem {
-            NoList::Login(login) => return login.error(&server.name),
+            NoList::Login(login) => return login.error(server),
             NoList::Problem(problem) => problem,
         };
         drop(self.service);

@@ -42,7 +42,7 @@ pub async fn diagnose(server: &Server, settings: &Settings) -> Vec<Hop> {
                 }
                 _ => "version",
             };
-            hop(name, begun.elapsed(), Err(error.to_string()), Some(error.hint().to_owned()));
+            hop(name, begun.elapsed(), Err(error.to_string()), Some(error.hint().into_owned()));
             return hops;
         }
     };
@@ -59,7 +59,7 @@ pub async fn diagnose(server: &Server, settings: &Settings) -> Vec<Hop> {
         Err(problem) => {
             let took = begun.elapsed();
             let error = connection.fail(&server, problem).await;
-            hop("list", took, Err(error.to_string()), Some(error.hint().to_owned()));
+            hop("list", took, Err(error.to_string()), Some(error.hint().into_owned()));
             return hops;
         }
     };

@@ -1,5 +1,6 @@
 //! Why a list of servers cannot be read, or a server is no toolkit. It is read by the user.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crate::{Endpoint, Server};
@@ -37,8 +38,13 @@ pub enum Error {
         variable: String,
     },
     /// The server wants to know who the user is.
-    #[error("the MCP server `{0}` wants you to log in")]
-    Login(String),
+    #[error("the MCP server `{server}` wants you to log in")]
+    Login {
+        /// The server.
+        server: String,
+        /// The command by which the user logs in.
+        command: String,
+    },
     /// The login does not allow enough.
     #[error("the MCP server `{server}` wants a login that allows `{scope}`")]
     Scope {
@@ -46,6 +52,8 @@ pub enum Error {
         server: String,
         /// What it wants to be allowed.
         scope: String,
+        /// The command by which the user allows it.
+        command: String,
     },
     /// The server's program could not be started.
     #[error("the MCP server `{server}` did not start: `{command}`: {problem}")]
@@ -88,16 +96,16 @@ impl Error {
     }
 
     /// What the user can do.
-    pub fn hint(&self) -> &'static str {
-        match self {
+    pub fn hint(&self) -> Cow<'static, str> {
+        let hint = match self {
             Self::Read { .. } => "give the path of a JSON file with `mcpServers`",
             Self::Configuration { .. } => {
                 "a server has `command`, `args`, `env` and `cwd`, or `url` and `headers`; and may have `disabled`"
             }
             Self::Disabled(_) => "remove its `\"disabled\": true`",
             Self::Variable { .. } => "set it, or write `${NAME:-default}`",
-            Self::Login(_) => "run `fimble toolkits login NAME`, or give it a token in `headers`",
-            Self::Scope { .. } => "run `fimble toolkits login NAME --scope SCOPE`",
+            Self::Login { command, .. } => return format!("run `{command}`, or give it a token in `headers`").into(),
+            Self::Scope { command, .. } => return format!("run `{command}`").into(),
             Self::Start { .. } => "install the program, or write its whole path as `command`; `cwd` must be a folder",
             Self::Remote { .. } => {
                 "look whether the server runs at that `url`, speaks Streamable HTTP there, and takes the `headers`"
@@ -105,7 +113,8 @@ impl Error {
             Self::Server { .. } => {
                 "run its command by hand to see what it says; it gets only its `env` and the usual variables, such as PATH and HOME"
             }
-        }
+        };
+        hint.into()
     }
 }
 

@@ -9,6 +9,7 @@ use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use crate::authorized::Authorized;
+use crate::opening::Login;
 use crate::{Endpoint, Error, Limits, Server, Settings, login};
 
 /// The status of an answer that wants to know who we are.
@@ -71,7 +72,7 @@ pub(crate) async fn with_token(
 
 fn login_failed(server: &Server, problem: &AuthError) -> Error {
     match problem {
-        AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) => Error::Login(server.name.clone()),
+        AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) => Login::Any.error(server),
         other => Error::of(server, format!("cannot be logged in to: {other}"), String::new()),
     }
 }

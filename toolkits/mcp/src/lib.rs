@@ -1,8 +1,8 @@
 //! MCP servers as toolkits: each server is one toolkit, each of its tools one operation.
 //!
 //! Servers are programs of this machine, spoken to over their pipes, or addresses, spoken to by HTTP. A server that is a
-//! program runs as the user, outside of any jail, in a process group of its own that is killed when its toolkit is
-//! dropped or this program dies. It is started at the first call: what it can do is remembered. What it says is from
+//! program runs as the user, outside of any jail, in a process group of its own that is ended when its toolkit is dropped or
+//! this program dies: its input is closed, and what does not end by itself within [`Limits::stop`] is killed. It is started at the first call: what it can do is remembered. What it says is from
 //! outside: names are made into Python names, texts and results are bounded, and a tool that cannot be used does not lose
 //! the others. What is not protected: a tool's risk is what the server says of it, and descriptions reach the model as
 //! the server wrote them.
@@ -72,7 +72,7 @@ impl From<Limits> for Settings {
 ///
 /// The toolkit's name is the server's, as a Python name, and `_toolkit`. A server that takes longer than
 /// [`Limits::patience`] has no operations until it has started; they appear then, as they do whenever the server's list
-/// changes ([`Toolkit::revision`]). Dropping the toolkit kills the server's process and all of its group.
+/// changes ([`Toolkit::revision`]). Dropping the toolkit ends the server's process and all of its group.
 ///
 /// # Errors
 /// The server is disabled, names a variable that is not set, does not start, does not speak the protocol, or wants a

@@ -26,6 +26,9 @@ pub struct Limits {
     /// How long a server that failed is left alone before it is started again; twice as long each time, up to a
     /// minute. Default 1 s.
     pub restart: Duration,
+    /// How long a server that is not needed any more may take to end after its input was closed, and again after `SIGTERM`;
+    /// then it is killed. Default 2 s.
+    pub stop: Duration,
     /// Pages of the list of tools; what follows is left out. Default 50.
     pub pages: usize,
     /// Tools; what follows is left out. Default 1,000.
@@ -56,6 +59,7 @@ impl Default for Limits {
             questions: 16,
             remembered: Duration::from_secs(24 * 3_600),
             restart: Duration::from_secs(1),
+            stop: Duration::from_secs(2),
             pages: 50,
             tools: 1_000,
             parameters: 200,

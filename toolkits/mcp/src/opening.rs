@@ -98,7 +98,7 @@ async fn attempt(server: &Server, settings: &Settings, way: Way) -> Result<Conne
     let mut running = None;
     let agreed = match &server.endpoint {
         Endpoint::Command { command, args, env, cwd } => {
-            let (process, stdin, stdout) = Process::spawn(command, args, env, cwd.as_deref())
+            let (process, stdin, stdout) = Process::spawn(command, args, env, cwd.as_deref(), limits.stop)
                 .map_err(|problem| Error::Start { server: server.name.clone(), command: command.clone(), problem })?;
             started = begun.elapsed();
             let pipes = Pipes::new(stdin, stdout, process.gone(), limits.message_bytes);
@@ -131,7 +131,7 @@ async fn attempt(server: &Server, settings: &Settings, way: Way) -> Result<Conne
             let took = (started, begun.elapsed().saturating_sub(started));
             return Ok(Connection { service: *service, process: running, calls, changes, way, took });
         }
-        Agreed::Login(login) => return Err(login.error(&server.name).into()),
+        Agreed::Login(login) => return Err(login.error(server).into()),
         Agreed::Failed(problem) => (problem, true),
         Agreed::Late => (format!("did not answer within {:?}", limits.start), false),
     };
@@ -206,10 +206,11 @@ impl Login {
         None
     }
 
-    pub(crate) fn error(self, server: &str) -> Error {
+    pub(crate) fn error(self, server: &Server) -> Error {
+        let name = server.name.clone();
         match self {
-            Self::Any => Error::Login(server.to_owned()),
-            Self::Scope(scope) => Error::Scope { server: server.to_owned(), scope },
+            Self::Any => Error::Login { server: name, command: server.login_command("") },
+            Self::Scope(scope) => Error::Scope { server: name, command: server.login_command(&scope), scope },
         }
     }
 }

@@ -1,5 +1,6 @@
-//! A server's process: in a group of its own, killed with all that it started when this is dropped, and also when this
-//! program dies in whatever way. It does not know what is said over its pipes.
+//! A server's process: in a group of its own, ended with all that it started when this is dropped, and also when this
+//! program dies in whatever way. It may end by itself first, once its input is closed. It does not know what is said over its
+//! pipes.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -24,6 +25,8 @@ pub(crate) struct Process {
     stderr: Arc<Mutex<VecDeque<u8>>>,
     /// Closed when its standard error is.
     closed: watch::Receiver<()>,
+    /// The end of this tells the guard to end the group; without a guard we do it.
+    guarded: Option<ChildStdin>,
 }
 
 impl Process {
@@ -33,12 +36,14 @@ impl Process {
         args: &[String],
         env: impl IntoIterator<Item = (&'a String, &'a String)>,
         cwd: Option<&Path>,
+        stop: Duration,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let mut process = Command::new(command);
         let inherited = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited));
         process.args(args).env_clear().envs(inherited).envs(env);
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        process.process_group(0).kill_on_drop(true);
+        // Not killed with our runtime: its guard gives it the time to end by itself.
+        process.process_group(0);
         if let Some(cwd) = cwd {
             process.current_dir(cwd);
         }
@@ -47,11 +52,12 @@ impl Process {
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let (open, closed) = watch::channel(());
         let (ended, status) = watch::channel(None);
-        let process = Self { group, status, stderr: Arc::default(), closed };
+        let mut guard = group.and_then(|group| guard(group, stop));
+        let guarded = guard.as_mut().and_then(|guard| guard.stdin.take());
+        let process = Self { group, status, stderr: Arc::default(), closed, guarded };
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
             return Err(io::Error::other("it has no pipes"));
         };
-        let guard = group.and_then(guard);
         tokio::spawn(keep_tail(stderr, Arc::clone(&process.stderr), open));
         tokio::spawn(reap(child, group, guard, ended));
         Ok((process, stdin, stdout))
@@ -90,7 +96,7 @@ impl Process {
     }
 
     /// Kills the group, unless its first process was waited for: its number may be another's by then.
-    fn kill(&self) {
+    pub(crate) fn kill(&self) {
         if self.status.borrow().is_none() {
             kill_group(self.group);
         }
@@ -99,7 +105,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.kill();
+        if self.guarded.take().is_none() {
+            self.kill();
+        }
     }
 }
 
@@ -114,17 +122,29 @@ async fn reap(mut child: Child, group: Option<Pid>, guard: Option<Child>, ended:
     }
 }
 
-/// A member of the group that kills it when this program is gone. The kernel's own signal for that reaches only one
-/// process, and comes too early: at the end of the thread that started it.
-fn guard(group: Pid) -> Option<Child> {
+/// A member of the group that ends it when it is not needed any more, or when this program is gone. The kernel's own signal
+/// for that reaches only one process, and comes too early: at the end of the thread that started it.
+fn guard(group: Pid, stop: Duration) -> Option<Child> {
+    let (leader, steps) = (group.as_raw_nonzero().get().to_string(), (stop.as_millis() / 100).max(1).to_string());
     let mut shell = Command::new("/bin/sh");
-    // Its input ends when this program does, and no earlier: nothing is ever written to it.
-    shell.args(["-c", "read -r nothing; kill -KILL 0"]).env_clear().stdin(Stdio::piped());
-    shell.stdout(Stdio::null()).stderr(Stdio::null()).process_group(group.as_raw_nonzero().get()).kill_on_drop(true);
+    // Its input ends with the server's, and no earlier: nothing is ever written to it.
+    shell.args(["-c", GUARD, "guard", &leader, &steps]).env_clear().stdin(Stdio::piped());
+    shell.stdout(Stdio::null()).stderr(Stdio::null()).process_group(group.as_raw_nonzero().get());
     let guard = shell.spawn();
     // The server may have ended by now, and its group with it.
     guard.inspect_err(|error| tracing::debug!(%error, "an MCP server has no guard")).ok()
 }
+
+/// `$1` is the server, and `$2` how many tenths of a second it has for each step.
+const GUARD: &str = "\
+trap '' TERM
+read -r nothing
+ended() { left=$2; while [ $left -gt 0 ] && kill -0 $1; do sleep 0.1; left=$((left - 1)); done; }
+ended $1 $2
+kill -TERM 0
+ended $1 $2
+kill -KILL 0
+";
 
 fn kill_group(group: Option<Pid>) {
     if let Some(group) = group {
@@ -170,7 +190,7 @@ const INHERITED: [&str; 24] = [
     "PYTHONUTF8",
 ];
 
-fn is_inherited(name: &str) -> bool {
+pub(crate) fn is_inherited(name: &str) -> bool {
     INHERITED.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
 }
 

@@ -74,7 +74,9 @@ impl Running {
             return Err(NotRunning::Resting(rest));
         }
         // The old one goes first: it may hold a port or a file that the new one needs.
-        state.connection = None;
+        if let Some(old) = state.connection.take() {
+            old.kill();
+        }
         if state.was_started {
             tracing::warn!(server = self.server.name, "an MCP server is started again");
         }

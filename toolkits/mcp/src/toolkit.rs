@@ -77,7 +77,7 @@ impl ServerToolkit {
         let limits = &settings.limits;
         let name = &server.name;
         let connection = self.running.connection().await.map_err(|problem| match problem {
-            NotRunning::Failed(error @ (Error::Login(_) | Error::Scope { .. })) => login(error),
+            NotRunning::Failed(error @ (Error::Login { .. } | Error::Scope { .. })) => login(error),
             NotRunning::Failed(error) => ToolError::unavailable(limits.text(&error.to_string()))
                 .with_hint("do without it, or tell the user that this server does not start"),
             NotRunning::Resting(rest) => ToolError::unavailable(format!(
@@ -108,7 +108,7 @@ impl ServerToolkit {
             }
             Err(CallFailure::Login(wanted)) => {
                 self.running.forget(&connection).await;
-                Err(login(wanted.error(name)))
+                Err(login(wanted.error(server)))
             }
             Err(CallFailure::Closed(problem)) => {
                 tracing::debug!(server = name, problem, "an MCP server is gone");
@@ -127,18 +127,13 @@ impl ServerToolkit {
 
 /// What the model can say to the user, who alone can log in.
 fn login(error: Error) -> ToolError {
-    let (message, server, scope) = match error {
-        Error::Scope { server, scope } => {
-            (format!("the MCP server `{server}` wants the user to log in and allow `{scope}`"), server, scope)
+    let (message, command) = match error {
+        Error::Scope { server, scope, command } => {
+            (format!("the MCP server `{server}` wants the user to log in and allow `{scope}`"), command)
         }
-        Error::Login(server) => (format!("the MCP server `{server}` wants the user to log in"), server, String::new()),
+        Error::Login { server, command } => (format!("the MCP server `{server}` wants the user to log in"), command),
         other => return ToolError::unavailable(other.to_string()),
     };
-    // The scope is the server's word, and this is a command that a person may run.
-    let is_plain = |word: &str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || ":/._-".contains(letter));
-    let scopes = scope.split_whitespace().filter(|word| is_plain(word)).map(|word| format!(" --scope {word}"));
-    let name = if is_plain(&server) { server } else { format!("'{server}'") };
-    let command = format!("fimble toolkits login {name}{}", scopes.collect::<String>());
     ToolError::new(ErrorKind::Denied, message).with_hint(format!("tell the user to run `{command}`"))
 }
 

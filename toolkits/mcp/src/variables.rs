@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::process::is_inherited;
+
 /// The variables that references may name.
 pub(crate) struct Variables(HashMap<String, String>);
 
@@ -50,6 +52,15 @@ impl Variables {
     }
 }
 
+impl Variables {
+    /// The values that [`put_into`](Self::put_into) puts in place of references, but for those that every program gets.
+    pub(crate) fn values_in(&self, text: &str) -> Vec<String> {
+        let named = text.split("${").skip(1).filter_map(|behind| reference(behind.split_once('}')?.0));
+        let own = named.map(|(name, _)| name).filter(|name| !is_inherited(name));
+        own.filter_map(|name| self.0.get(name)).filter(|value| !value.is_empty()).cloned().collect()
+    }
+}
+
 fn reference(inside: &str) -> Option<(&str, Option<&str>)> {
     let inside = inside.strip_prefix("env:").unwrap_or(inside);
     let (name, default) = match inside.split_once(":-") {
@@ -79,6 +90,20 @@ mod tests {
         ] {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
             assert_eq!(variables.put_into(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_references_but_for_what_everybody_knows() {
+        let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let variables = Variables([("A", "first"), ("B", "second"), ("HOME", "/home/me")].map(pair).into());
+        for (text, expected) in [
+            ("--key=${A}", &["first"][..]),
+            ("${env:A}:${B:-x}${B}", &["first", "second", "second"]),
+            ("${HOME}/data $A ${NONE:-none} ${unclosed ${A", &[]),
+            ("${a${B}", &["second"]),
+        ] {
+            assert_eq!(variables.values_in(text), expected, "{text}");
         }
     }
 

@@ -95,7 +95,7 @@ async fn act_as_client() {
 async fn reach(server: &Server, settings: &Settings) -> Result<Arc<dyn Toolkit>, Error> {
     for _ in 0..3 {
         match connect(server.clone(), settings.clone()).await {
-            Err(Error::Login(_)) => login(server, settings, visit).await?,
+            Err(Error::Login { .. }) => login(server, settings, visit).await?,
             Err(Error::Scope { scope, .. }) => log_in_for(server, settings, scope).await?,
             result => return result,
         }

@@ -140,7 +140,7 @@ async fn every_hop_is_told() {
     let expected = [
         ("spawn", "`/usr/bin/python3` runs"),
         ("version", "2025-11-25, scripted 1"),
-        ("list", "36 tools"),
+        ("list", "37 tools"),
         (
             "filter",
             "2 tools left out by the settings, 4 unusable: tool 2: it has no name; tool 3: `strange` has an \
@@ -148,8 +148,8 @@ async fn every_hop_is_told() {
         ),
         (
             "name",
-            "my_server_1_toolkit with 30 operations; `import` is import_(), `get-sum` is get_sum(), `get.sum` is \
-             get_sum_2()",
+            "my_server_1_toolkit with 31 operations; `import` is import_(), `get-sum` is get_sum(), `get.sum` is \
+             get_sum_2(), `lambda` is lambda_()",
         ),
     ];
     assert_eq!(told, expected.map(|(name, outcome)| (name, outcome.to_owned())));
@@ -164,4 +164,21 @@ async fn every_hop_is_told() {
         let problem = last.outcome.clone().unwrap_err();
         assert!(last.name == name && problem.starts_with(begins) && last.hint.is_some(), "{last:?}");
     }
+}
+
+#[tokio::test]
+async fn a_server_ends_by_itself_once_its_input_is_closed_or_is_killed() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("end");
+    let toolkit = connect(scripted(&[&format!("ends={}", file.display())]), Limits::default()).await.unwrap();
+    drop(toolkit);
+    until(|| fs::read_to_string(&file).is_ok_and(|text| text == "in order")).await;
+
+    // One that neither hears the end of its input nor the signal.
+    let limits = Limits { stop: Duration::from_millis(100), ..Limits::default() };
+    let toolkit = connect(scripted(&["stays"]), limits).await.unwrap();
+    let processes = call(&*toolkit, "processes", json!({})).await.unwrap();
+    drop(toolkit);
+    wait_for_the_end(&processes[0]);
+    wait_for_the_end(&processes[1]);
 }

@@ -24,7 +24,7 @@ async fn a_login_lasts_until_the_server_forgets_it() {
     let server = address(&url, Transport::Either);
     let error = connect(server.clone(), settings.clone()).await.err().unwrap();
     assert_eq!(error.to_string(), "the MCP server `remote` wants you to log in");
-    assert!(matches!(error, Error::Login(_)));
+    assert!(matches!(error, Error::Login { .. }));
 
     login(&server, &settings, visit).await.unwrap();
     let file = fs::read_dir(folder.path().join("tokens")).unwrap().next().unwrap().unwrap();
@@ -65,7 +65,7 @@ async fn the_events_of_2024_carry_the_token_too() {
     let folder = TempDir::new().unwrap();
     let settings = Settings { tokens: Some(folder.path().to_owned()), ..Settings::default() };
     let server = address(&url.replace("/mcp", "/sse"), Transport::Sse);
-    assert!(matches!(connect(server.clone(), settings.clone()).await, Err(Error::Login(_))));
+    assert!(matches!(connect(server.clone(), settings.clone()).await, Err(Error::Login { .. })));
 }
 
 #[tokio::test]
