@@ -1,6 +1,8 @@
 //! An operation of a document, read as an operation of a toolkit and as the plan of its requests.
 
-use fimble_toolkit::{Operation, Parameter, Risk, python_names};
+use std::collections::BTreeMap;
+
+use fimble_toolkit::{Operation, Parameter, Risk, parameter_text, python_names, signature};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -80,10 +82,11 @@ impl Found<'_> {
         format!("{} {}", self.method, self.path)
     }
 
-    /// The name before it is a Python name: the `operationId`, else one made of method and path.
-    pub(crate) fn name(&self) -> String {
+    /// The name before it is a Python name: the host's for the `operationId`, the `operationId`, else one made of method and
+    /// path.
+    pub(crate) fn name(&self, chosen: &BTreeMap<String, String>) -> String {
         if let Some(id) = text(self.fields, "operationId") {
-            return id.to_owned();
+            return chosen.get(id).map_or(id, String::as_str).to_owned();
         }
         let mut name = self.method.to_ascii_lowercase();
         for segment in self.path.split('/').filter(|segment| !segment.is_empty()) {
@@ -163,7 +166,7 @@ impl<'a> Operations<'a> {
         let risk = risk(found, &name, self.config);
         let hint = response::hint(response.paging, next.as_deref().unwrap_or("next"));
         let description = format!("{} {hint}", describe(found.fields, limits)).trim().to_owned();
-        let operation = Operation {
+        let mut operation = Operation {
             description,
             parameters: parameters.collect(),
             returns: response.schema,
@@ -174,6 +177,7 @@ impl<'a> Operations<'a> {
             enabled: true,
             name,
         };
+        narrow(&mut operation, limits.signature_characters);
         let grants = if foreign { Grants::default() } else { self.schemes.of(found.fields) };
         let method = Method::from_bytes(found.method.as_bytes()).map_err(|_| "its method cannot be sent".to_owned())?;
         let plan = Plan {
@@ -219,7 +223,8 @@ impl<'a> Operations<'a> {
                     continue;
                 }
             }
-            if self.schemes.holds(one.place.location, name) {
+            let is_hidden = !one.required && self.config.hidden.contains(name);
+            if is_hidden || self.schemes.holds(one.place.location, name) {
                 continue;
             }
             let read = one.schema.map(|schema| self.schemas.read(schema, Direction::Request));
@@ -320,6 +325,53 @@ const HOSTS_HEADERS: [&str; 6] = ["accept", "content-type", "authorization", "ho
 
 /// Bytes of a default that a stub shows.
 const MOST_DEFAULT_BYTES: usize = 60;
+
+/// Lets optional parameters say less, the last ones first, until the signature has at most that many characters.
+fn narrow(operation: &mut Operation, most: usize) {
+    // Nearly all are far from it, which is seen without writing them.
+    if operation
+        .parameters
+        .iter()
+        .map(|parameter| 2 * parameter.name.len() + MOST_DEFAULT_BYTES + wide(&parameter.schema))
+        .sum::<usize>()
+        <= most
+    {
+        return;
+    }
+    let length = |parameter: &Parameter| parameter_text(parameter).len() + 2;
+    let mut total = signature(operation).len();
+    let optional = operation.parameters.iter_mut().rev().filter(|parameter| !parameter.required);
+    for parameter in optional {
+        if total <= most {
+            return;
+        }
+        let before = length(parameter);
+        let kind = parameter.schema.get("type").filter(|kind| kind.is_string() && *kind != "object").cloned();
+        // An enumeration of texts is a text.
+        let texts = |values: &Vec<Value>| values.iter().all(Value::is_string);
+        let is_text = parameter.schema.get("enum").and_then(Value::as_array).is_some_and(texts);
+        parameter.schema = match kind.or_else(|| is_text.then(|| Value::from("string"))) {
+            Some(kind) => json!({"type": kind}),
+            None => Value::Bool(true),
+        };
+        total = total.saturating_sub(before.saturating_sub(length(parameter)));
+    }
+}
+
+/// Bytes that no plain annotation exceeds, with what stands around it.
+const SHORT: usize = 24;
+
+/// Bytes that an annotation has at most.
+fn wide(schema: &Value) -> usize {
+    let fields = match schema {
+        Value::Object(fields) => fields,
+        Value::String(text) => return SHORT + text.len(),
+        _ => return SHORT,
+    };
+    let values = ["enum", "anyOf"].iter().filter_map(|key| fields.get(*key)?.as_array()).flatten();
+    let below = values.chain(fields.get("items")).chain(fields.get("additionalProperties"));
+    SHORT + fields.get("title").map_or(0, wide) + below.map(wide).sum::<usize>()
+}
 
 fn describe(fields: &Map<String, Value>, limits: &Limits) -> String {
     let described = text(fields, "summary").or_else(|| text(fields, "description")).unwrap_or_default();
