@@ -10,6 +10,8 @@ mod branch;
 mod checked;
 #[path = "cli/hooks.rs"]
 mod hooks;
+#[path = "cli/kubernetes.rs"]
+mod kubernetes;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "cli/policy.rs"]

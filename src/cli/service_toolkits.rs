@@ -1,4 +1,4 @@
-//! Toolkits that are services elsewhere: OpenAPI documents and A2A agents. One that cannot be used is told on standard
+//! Toolkits that are services elsewhere: OpenAPI documents, a Kubernetes cluster, and A2A agents. One that cannot be used is told on standard
 //! error and left out.
 
 use std::collections::BTreeMap;
@@ -20,11 +20,15 @@ pub(super) struct Loaded {
     pub(super) warnings: Vec<String>,
 }
 
-/// The toolkits of the configured documents and agents, fetched side by side.
+/// The toolkits of the configured documents, cluster and agents, the documents and agents fetched side by side.
 pub(super) async fn load(config: &Config) -> Vec<Arc<dyn Toolkit>> {
     let documents = join_all(config.toolkits.openapi.iter().map(document)).await;
     let agents = join_all(config.toolkits.a2a.iter().map(agent)).await;
-    documents.into_iter().chain(agents).filter_map(told).collect()
+    let cluster = match &config.toolkits.kubernetes {
+        Some(kubernetes) => Some(cluster(kubernetes).await),
+        None => None,
+    };
+    documents.into_iter().chain(cluster).chain(agents).filter_map(told).collect()
 }
 
 fn told(loaded: Result<Loaded, Failure>) -> Option<Arc<dyn Toolkit>> {
@@ -44,7 +48,8 @@ fn told(loaded: Result<Loaded, Failure>) -> Option<Arc<dyn Toolkit>> {
 pub(super) fn secrets(config: &Config) -> impl Iterator<Item = String> {
     let documents = config.toolkits.openapi.iter().flat_map(OpenApi::secrets);
     let agents = config.toolkits.a2a.iter().flat_map(A2a::secrets);
-    documents.chain(agents).filter_map(|name| named_value(name))
+    let cluster = config.toolkits.kubernetes.iter().filter_map(|kubernetes| kubernetes.token.as_ref());
+    documents.chain(agents).chain(cluster).filter_map(|name| named_value(name))
 }
 
 /// The toolkit of an OpenAPI document.
@@ -79,11 +84,26 @@ pub(super) async fn document(written: &OpenApi) -> Result<Loaded, Failure> {
         ..fimble_openapi::Config::default()
     };
     let loaded = fimble_openapi::load(Source::of(&written.document), config).await;
+    used(loaded, &written.document)
+}
+
+/// The toolkit of a Kubernetes cluster.
+///
+/// # Errors
+/// No access to it that can be used, or a server that does not give its document.
+async fn cluster(written: &fimble_kubernetes::Config) -> Result<Loaded, Failure> {
+    used(fimble_kubernetes::load(written).await, "kubernetes_toolkit").map_err(|failure| Failure {
+        message: format!("kubernetes_toolkit is left out: {}", failure.message),
+        ..failure
+    })
+}
+
+fn used(loaded: Result<fimble_openapi::Loaded, fimble_openapi::Error>, source: &str) -> Result<Loaded, Failure> {
     let loaded = loaded.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
     let told = loaded.problems.iter().take(TOLD_PROBLEMS);
-    let mut warnings: Vec<String> = told.map(|problem| format!("{}: {problem}", written.document)).collect();
+    let mut warnings: Vec<String> = told.map(|problem| format!("{source}: {problem}")).collect();
     if let Some(more) = loaded.problems.len().checked_sub(TOLD_PROBLEMS).filter(|more| *more > 0) {
-        warnings.push(format!("{}: {more} more problems", written.document));
+        warnings.push(format!("{source}: {more} more problems"));
     }
     Ok(Loaded { toolkit: loaded.toolkit, warnings })
 }

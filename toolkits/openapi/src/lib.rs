@@ -20,6 +20,7 @@ mod error;
 mod limits;
 mod operation;
 mod outcome;
+mod pages;
 mod parameter;
 mod payload;
 mod read;

@@ -36,6 +36,8 @@ pub struct Limits {
     pub request_bytes: usize,
     /// Bytes of an answer's body; a longer one fails its call. Default 4,194,304.
     pub response_bytes: usize,
+    /// Pages that one call gets as one; it also stops at as many bytes as an answer may have. Default 100.
+    pub pages: usize,
     /// Redirects within the server that a call follows. Default 5.
     pub redirects: usize,
     /// Characters of an operation's or a parameter's description; the rest is cut. Default 160.
@@ -62,6 +64,7 @@ impl Default for Limits {
             call: Duration::from_secs(60),
             request_bytes: 16 * 1024 * 1024,
             response_bytes: 4 * 1024 * 1024,
+            pages: 100,
             redirects: 5,
             description_characters: 160,
             message_characters: 1_000,

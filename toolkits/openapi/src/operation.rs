@@ -35,10 +35,21 @@ pub(crate) struct Plan {
     pub(crate) grants: Grants,
     /// How the next page is found.
     pub(crate) paging: Paging,
+    /// How a call goes on to it by itself.
+    pub(crate) pages: Option<Pages>,
     /// The `Accept` header.
     pub(crate) accept: String,
     /// The header that takes the call's idempotency key.
     pub(crate) key_header: Option<String>,
+}
+
+/// The parameters that pages need, by their Python names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pages {
+    /// How many pages are got as one.
+    pub(crate) number: String,
+    /// What takes the next page's address or mark.
+    pub(crate) next: String,
 }
 
 /// What a parameter of an operation is in its request.
@@ -54,6 +65,8 @@ pub(crate) enum Target {
     ContentType,
     /// The `next` of the page before.
     Next,
+    /// How many pages are got as one; no part of a request.
+    Pages,
 }
 
 /// A body and how it is sent.
@@ -144,6 +157,12 @@ impl<'a> Operations<'a> {
         if matches!(response.paging, Paging::Link | Paging::Field(_)) {
             slots.push(Slot::new("next", json!({"type": "string"}), "`next` of the page before.", Target::Next));
         }
+        if response.paging != Paging::None {
+            let schema = json!({"type": "integer", "minimum": 1, "maximum": limits.pages});
+            let mut slot = Slot::new("pages", schema, "Pages that are got as one.", Target::Pages);
+            slot.default = Some(Value::from(1));
+            slots.push(slot);
+        }
         if slots.len() > limits.parameters {
             return Err(format!("it has {} parameters, more than {}", slots.len(), limits.parameters));
         }
@@ -154,7 +173,11 @@ impl<'a> Operations<'a> {
             Paging::Mark(parameter, _) => slot.original == parameter,
             _ => slot.target == Target::Next,
         };
-        let next = slots.iter().zip(&names).find(|(slot, _)| asks(slot)).map(|(_, name)| name.clone());
+        let named = |is_it: &dyn Fn(&Slot) -> bool| {
+            slots.iter().zip(&names).find(|(slot, _)| is_it(slot)).map(|(_, name)| name.clone())
+        };
+        let pages = named(&|slot| slot.target == Target::Pages).zip(named(&asks));
+        let pages = pages.map(|(number, next)| Pages { number, next });
         let targets = names.iter().cloned().zip(slots.iter().map(|slot| slot.target.clone())).collect();
         let parameters = slots.into_iter().zip(names).map(|(slot, name)| Parameter {
             name,
@@ -164,7 +187,8 @@ impl<'a> Operations<'a> {
             default: slot.default,
         });
         let risk = risk(found, &name, self.config);
-        let hint = response::hint(response.paging, next.as_deref().unwrap_or("next"));
+        let hint = pages.as_ref().map(|pages| response::hint(response.paging, &pages.next, &pages.number));
+        let hint = hint.unwrap_or_default();
         let description = format!("{} {hint}", describe(found.fields, limits)).trim().to_owned();
         let mut operation = Operation {
             description,
@@ -189,6 +213,7 @@ impl<'a> Operations<'a> {
             foreign,
             grants,
             paging: response.paging,
+            pages,
             accept: response.accept,
             key_header,
         };

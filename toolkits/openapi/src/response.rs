@@ -29,6 +29,17 @@ pub(crate) enum Paging {
     Mark(&'static str, Next),
 }
 
+impl Paging {
+    /// The names that lead from a result to what asks for the next page.
+    pub(crate) fn path(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Link => &["next"],
+            Self::Field(next) | Self::Mark(_, next) => next.path,
+        }
+    }
+}
+
 /// The field of a result that leads to the next page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Next {
@@ -194,17 +205,15 @@ fn is_uri(view: &View<'_>) -> bool {
     matches!(view.text("format"), Some("uri" | "url" | "uri-reference"))
 }
 
-/// A sentence about the next page for the operation's description; empty if there is none. `parameter` is the Python name
-/// of the parameter that asks for it.
-pub(crate) fn hint(paging: Paging, parameter: &str) -> String {
-    match paging {
-        Paging::None => String::new(),
-        Paging::Link => format!("Until page.next is None, {parameter}=page.next gets the next page."),
-        Paging::Field(next) | Paging::Mark(_, next) => {
-            let written = next.written;
-            format!("Until it is empty, {parameter}={written} gets the next page.")
-        }
-    }
+/// A sentence about the next page for the operation's description; empty if there is none. `parameter` and `number` are the
+/// Python names of the parameters that ask for it, and for several as one.
+pub(crate) fn hint(paging: Paging, parameter: &str, number: &str) -> String {
+    let (until, written) = match paging {
+        Paging::None => return String::new(),
+        Paging::Link => ("page.next is None", "page.next"),
+        Paging::Field(next) | Paging::Mark(_, next) => ("it is empty", next.written),
+    };
+    format!("Until {until}, {parameter}={written} gets the next page; {number}=20 gets up to 20 as one.")
 }
 
 /// The title of the API, or its host.

@@ -47,10 +47,14 @@ async fn githubs_own_description_reads_as_python() {
     let text = signature(list);
     let start = r#"issues_list_for_repo(owner: str, repo: str, milestone: str = None, state: Literal["open", "closed", "all"] = "open", "#;
     assert!(
-        text.starts_with(start) && text.ends_with("per_page: int = 30, page: int = 1, next: str = None) -> Page"),
+        text.starts_with(start)
+            && text.ends_with("per_page: int = 30, page: int = 1, next: str = None, pages: int = 1) -> Page"),
         "{text}"
     );
-    assert_eq!(list.description, "List repository issues. Until page.next is None, next=page.next gets the next page.");
+    assert_eq!(
+        list.description,
+        "List repository issues. Until page.next is None, next=page.next gets the next page; pages=20 gets up to 20 as one."
+    );
     let classes = classes(list);
     assert_eq!(classes["Page"], "class Page: entries: list[Issue]; next: str | None");
     assert!(

@@ -70,7 +70,7 @@ async fn kubernetes_is_read_whole() {
     );
     assert_eq!(
         list.description,
-        "list or watch objects of kind Pod. Until it is empty, continue_=page.metadata[\"continue\"] gets the next page."
+        "list or watch objects of kind Pod. Until it is empty, continue_=page.metadata[\"continue\"] gets the next page; pages=20 gets up to 20 as one."
     );
     let three = ["listCoreV1NamespacedPod", "readCoreV1NamespacedPodLog", "patchAppsV1NamespacedDeploymentScale"];
     let tokens = tokens(&declaration, &three);
