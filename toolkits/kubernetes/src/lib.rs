@@ -44,8 +44,8 @@ pub struct Config {
 /// Levels of objects that stubs show: what is in a list, its metadata and status, and their fields.
 const LEVELS: usize = 4;
 
-/// Schemas in one result: those of a whole pod would fill the prompt.
-const SCHEMAS: usize = 60;
+/// Schemas in one result: enough for the fields of a pod's metadata, spec and status, not for those of its containers.
+const SCHEMAS: usize = 100;
 
 /// The toolkit `kubernetes_toolkit`. Needs a tokio runtime.
 ///

@@ -87,7 +87,7 @@ async fn a_kubeconfig_is_all_that_is_needed() {
     assert_eq!(
         stub("list_namespaced_pod"),
         "list_namespaced_pod(namespace: str, continue_: str = None, fieldSelector: str = None, labelSelector: str = None, \
-         limit: int = None, timeoutSeconds: int = None, watch: bool = None) -> PodList"
+         limit: int = None, timeoutSeconds: int = None, watch: bool = None, pages: int = 1) -> PodList"
     );
     assert_eq!(
         stub("read_namespaced_pod_log"),
@@ -101,16 +101,14 @@ async fn a_kubeconfig_is_all_that_is_needed() {
     );
     let three = ["list_namespaced_pod", "read_namespaced_pod_log", "patch_namespaced_deployment_scale"];
     let spent = tokens(&declaration, &three);
-    assert!(spent < 1_500, "{spent}");
+    assert!(spent < 2_500, "{spent}");
+    let pod = &classes(declaration.operation("read_namespaced_pod").unwrap())["PodStatus"];
+    assert!(pod.contains("; phase: str; "), "{pod}");
 
     // What a program does to get all pages: as the description says.
-    assert!(
-        declaration
-            .operation("list_namespaced_pod")
-            .unwrap()
-            .description
-            .ends_with("Until it is empty, continue_=page.metadata[\"continue\"] gets the next page.")
-    );
+    assert!(declaration.operation("list_namespaced_pod").unwrap().description.ends_with(
+        "Until it is empty, continue_=page.metadata[\"continue\"] gets the next page; pages=20 gets up to 20 as one."
+    ));
     let mut found = Vec::new();
     let mut arguments = json!({"namespace": "shop", "limit": 3});
     loop {
@@ -123,6 +121,10 @@ async fn a_kubeconfig_is_all_that_is_needed() {
         arguments["continue_"] = next.clone();
     }
     assert_eq!(found, ["web-0", "web-1", "web-2", "web-3", "web-4", "web-5", "web-6"]);
+    let all = json!({"namespace": "shop", "limit": 3, "pages": 20});
+    let all = call(&loaded, "list_namespaced_pod", all).await.unwrap();
+    assert_eq!(names(&all["items"]), found);
+    assert_eq!(all["metadata"], json!({"resourceVersion": "7", "continue": null}));
     let some = json!({"namespace": "shop", "labelSelector": "app=web"});
     let page = call(&loaded, "list_namespaced_pod", some).await.unwrap();
     assert_eq!(names(&page["items"]), ["web-0", "web-2", "web-4", "web-6"]);
