@@ -57,7 +57,7 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 37] = [
+const USER_ONLY: [&str; 38] = [
     "store",
     "store_keep_s",
     "llm.api_key",
@@ -91,6 +91,7 @@ const USER_ONLY: [&str; 37] = [
     "toolkits.redis",
     "toolkits.http",
     "toolkits.shell",
+    "toolkits.kubernetes",
     "toolkits.nginx",
     "toolkits.systemd",
     "toolkits.openapi",

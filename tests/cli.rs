@@ -12,6 +12,8 @@ mod checked;
 mod hooks;
 #[path = "cli/limits.rs"]
 mod limits;
+#[path = "cli/kubernetes.rs"]
+mod kubernetes;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "cli/policy.rs"]

@@ -1,5 +1,5 @@
-//! Toolkits that the command line or the configuration adds to the shipped ones: manifests, MCP servers, OpenAPI documents and
-//! A2A agents.
+//! Toolkits that the command line or the configuration adds to the shipped ones: manifests, MCP servers, OpenAPI documents, a
+//! Kubernetes cluster and A2A agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,12 +108,14 @@ pub(super) fn server_settings() -> fimble_mcp::Settings {
 /// Longer than a server is tried.
 const NOBODY_WAITS: Duration = Duration::from_secs(3_600);
 
-/// What the settings name that is not on this side of the process: a server, a document or an agent.
+/// What the settings name that is not on this side of the process: a server, a document, a cluster or an agent.
 pub(super) enum Service {
     /// An MCP server.
     Mcp(Box<Server>),
     /// An OpenAPI document.
     Document(Box<OpenApi>),
+    /// A Kubernetes cluster.
+    Cluster(Box<fimble_kubernetes::Config>),
     /// An A2A agent.
     Agent(A2a),
 }
@@ -126,8 +128,9 @@ impl Service {
     pub(super) fn all(config: &Config, taken: &[String]) -> Result<Vec<Self>, Failure> {
         let servers = servers(config, taken)?.into_iter().map(|named| Self::Mcp(Box::new(named.server)));
         let documents = config.toolkits.openapi.iter().map(|document| Self::Document(Box::new(document.clone())));
+        let cluster = config.toolkits.kubernetes.iter().map(|cluster| Self::Cluster(Box::new(cluster.clone())));
         let agents = config.toolkits.a2a.iter().cloned().map(Self::Agent);
-        Ok(servers.chain(documents).chain(agents).collect())
+        Ok(servers.chain(documents).chain(cluster).chain(agents).collect())
     }
 
     /// What it is called in messages.
@@ -135,6 +138,7 @@ impl Service {
         match self {
             Self::Mcp(server) => format!("the MCP server `{}`", server.name),
             Self::Document(document) => document.document.clone(),
+            Self::Cluster(_) => "the Kubernetes cluster".to_owned(),
             Self::Agent(agent) => format!("the agent at {}", agent.url),
         }
     }
@@ -145,6 +149,7 @@ impl Service {
         match self {
             Self::Mcp(server) => Some(server.toolkit_name()),
             Self::Document(document) => document.name.as_ref().map(|name| named(&name.to_lowercase(), "api")),
+            Self::Cluster(_) => Some("kubernetes_toolkit".to_owned()),
             Self::Agent(agent) => Some(&agent.name).filter(|name| !name.is_empty()).map(|name| named(name, "agent")),
         }
     }
@@ -155,6 +160,7 @@ impl Service {
         match self {
             Self::Mcp(server) => server.secrets(),
             Self::Document(document) => named(document.secrets().collect()),
+            Self::Cluster(cluster) => named(cluster.token.iter().collect()),
             Self::Agent(agent) => named(agent.secrets().collect()),
         }
     }
@@ -170,6 +176,7 @@ impl Service {
                 Ok(Loaded { toolkit: connected(server.as_ref().clone()).await?, warnings: Vec::new() })
             }
             Self::Document(document) => service_toolkits::document(document).await,
+            Self::Cluster(cluster) => service_toolkits::cluster(cluster).await,
             Self::Agent(agent) => service_toolkits::agent(agent).await,
         }
     }

@@ -1,4 +1,4 @@
-//! Toolkits that are services elsewhere: OpenAPI documents and A2A agents.
+//! Toolkits that are services elsewhere: OpenAPI documents, a Kubernetes cluster, and A2A agents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,11 +32,26 @@ impl Loaded {
 /// A secret that is not there, or a document that cannot be used.
 pub(super) async fn document(written: &OpenApi) -> Result<Loaded, Failure> {
     let loaded = fimble_openapi::load(Source::of(&written.document), document_settings(written)?).await;
+    used(loaded, &written.document)
+}
+
+/// The toolkit of a Kubernetes cluster.
+///
+/// # Errors
+/// No access to it that can be used, or a server that does not give its document.
+pub(super) async fn cluster(written: &fimble_kubernetes::Config) -> Result<Loaded, Failure> {
+    used(fimble_kubernetes::load(written).await, "kubernetes_toolkit").map_err(|failure| Failure {
+        message: format!("kubernetes_toolkit is left out: {}", failure.message),
+        ..failure
+    })
+}
+
+fn used(loaded: Result<fimble_openapi::Loaded, fimble_openapi::Error>, source: &str) -> Result<Loaded, Failure> {
     let loaded = loaded.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
     let told = loaded.problems.iter().take(TOLD_PROBLEMS);
-    let mut warnings: Vec<String> = told.map(|problem| format!("{}: {problem}", written.document)).collect();
+    let mut warnings: Vec<String> = told.map(|problem| format!("{source}: {problem}")).collect();
     if let Some(more) = loaded.problems.len().checked_sub(TOLD_PROBLEMS).filter(|more| *more > 0) {
-        warnings.push(format!("{}: {more} more problems", written.document));
+        warnings.push(format!("{source}: {more} more problems"));
     }
     Ok(Loaded { toolkit: loaded.toolkit, warnings })
 }

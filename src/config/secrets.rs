@@ -78,8 +78,9 @@ impl Config {
         let agents = toolkits.a2a.iter().flat_map(super::A2a::secrets);
         let http = toolkits.http.iter().flat_map(fimble_http::Config::variables).map(|(_, variable)| variable);
         let prometheus = toolkits.prometheus.token_env.iter();
+        let kubernetes = toolkits.kubernetes.iter().filter_map(|kubernetes| kubernetes.token.as_ref());
         let listed = self.secrets.names.iter();
-        documents.chain(agents).chain(prometheus).chain(listed).cloned().chain(http).collect()
+        documents.chain(agents).chain(prometheus).chain(kubernetes).chain(listed).cloned().chain(http).collect()
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Toolkits {
     pub http: Option<fimble_http::Config>,
     /// `shell_toolkit`; there if its table is, which may be empty. Without `roots` of its own it has those above.
     pub shell: Option<fimble_shell::Config>,
+    /// `kubernetes_toolkit`; there if its table is, which may be empty.
+    pub kubernetes: Option<fimble_kubernetes::Config>,
     /// `nginx_toolkit`; there if its table is.
     pub nginx: Option<On>,
     /// `systemd_toolkit`; there if its table is.
@@ -84,6 +86,7 @@ impl Default for Toolkits {
             redis: fimble_redis::Config::default(),
             http: None,
             shell: None,
+            kubernetes: None,
             nginx: None,
             systemd: None,
             card: None,
@@ -161,7 +164,7 @@ mod tests {
         let project_file = written("project.toml", "[toolkits.prometheus]\nurl = 'http://theirs'\n");
         let theirs = Config::read(&Sources { project_file, environment, ..Sources::default() }).unwrap();
         assert_eq!(theirs.toolkits.prometheus.token_env, None);
-        for table in ["shell", "http", "postgres", "redis", "nginx", "systemd"] {
+        for table in ["shell", "http", "postgres", "redis", "kubernetes", "nginx", "systemd"] {
             let error = read("", &format!("[toolkits.{table}]\n")).unwrap_err();
             assert!(error.message.starts_with(&format!("a project may not set `toolkits.{table}`")), "{error}");
         }

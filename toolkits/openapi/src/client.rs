@@ -6,14 +6,21 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
+use reqwest::{Certificate, Client, Identity, Response};
 use url::Url;
 
-use crate::Limits;
+use crate::{Error, Limits, Tls};
 
 /// A client that stays with its server: it follows redirects only where scheme, host and port stay the same, because what
 /// is sent may hold a credential.
-pub(crate) fn build(limits: &Limits) -> Result<Client, reqwest::Error> {
+///
+/// # Errors
+/// `Setting`: what `tls` has is no PEM, or does not fit together.
+pub(crate) fn build(limits: &Limits, tls: &Tls) -> Result<Client, Error> {
+    let wrong = |setting: &str| {
+        let setting = setting.to_owned();
+        move |error: reqwest::Error| Error::Setting { setting, problem: reason(&error) }
+    };
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // Another part of the program may have chosen already.
@@ -24,13 +31,28 @@ pub(crate) fn build(limits: &Limits) -> Result<Client, reqwest::Error> {
         let stays = attempt.previous().first().is_some_and(|first| same_origin(first, attempt.url()));
         if stays && attempt.previous().len() <= most { attempt.follow() } else { attempt.stop() }
     });
-    Client::builder()
+    let mut builder = Client::builder();
+    if let Some(authorities) = &tls.authorities {
+        let setting = "the server's certificate authority";
+        let certificates = Certificate::from_pem_bundle(authorities.as_bytes()).map_err(wrong(setting))?;
+        if certificates.is_empty() {
+            let problem = "it has no certificate in PEM form".to_owned();
+            return Err(Error::Setting { setting: setting.to_owned(), problem });
+        }
+        builder = builder.tls_certs_only(certificates);
+    }
+    if let Some(identity) = &tls.identity {
+        let identity = Identity::from_pem(identity.expose().as_bytes()).map_err(wrong("the client's certificate"))?;
+        builder = builder.identity(identity);
+    }
+    builder
         .connect_timeout(limits.connect)
         .redirect(policy)
         .user_agent(concat!("fimble/", env!("CARGO_PKG_VERSION")))
         // A connection that a server closed while it was idle could fail the next call; few close one so soon.
         .pool_idle_timeout(LONGEST_IDLE)
         .build()
+        .map_err(wrong("the HTTP client"))
 }
 
 /// How long a connection is kept for the next call.

@@ -13,7 +13,8 @@ use crate::Limits;
 pub enum Source {
     /// A file of JSON or YAML.
     File(PathBuf),
-    /// An `http://` or `https://` address. It is fetched without credentials.
+    /// An `http://` or `https://` address. It is fetched without credentials, unless it is one of the server of `base_url`,
+    /// which gets them with every call anyway.
     Url(String),
     /// The text itself, JSON or YAML.
     Text(String),
@@ -62,8 +63,23 @@ pub struct Config {
     pub filter: Filter,
     /// Risks by pattern, see [`Filter::include`]; the first that matches wins over the document and the method.
     pub risks: Vec<(String, Risk)>,
+    /// Python names of operations by `operationId`, in place of those that are made of it. Default none.
+    pub names: BTreeMap<String, String>,
+    /// Names, as the document has them, of optional parameters that programs do not see: a stub is shorter without. Default none.
+    pub hidden: Vec<String>,
+    /// How the server of `base_url` is trusted. Default: by the machine's certificates.
+    pub tls: Tls,
     /// The limits.
     pub limits: Limits,
+}
+
+/// How both ends of a connection over TLS prove who they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Certificates in PEM form: only servers that one of them vouches for are spoken to. Default: the machine's.
+    pub authorities: Option<String>,
+    /// The client's certificate and its key in PEM form, one after the other. Default none.
+    pub identity: Option<Secret>,
 }
 
 /// Which operations of a document become operations of the toolkit.

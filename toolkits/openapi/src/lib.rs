@@ -20,6 +20,7 @@ mod error;
 mod limits;
 mod operation;
 mod outcome;
+mod pages;
 mod parameter;
 mod payload;
 mod read;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 
 use fimble_toolkit::Toolkit;
 
-pub use config::{Config, Credential, Filter, Secret, Source};
+pub use config::{Config, Credential, Filter, Secret, Source, Tls};
 pub use error::{Error, Problem};
 pub use limits::Limits;
 
@@ -56,7 +57,7 @@ pub struct Loaded {
 /// The document cannot be read, is too large or no OpenAPI document; it does not say where its server is; nothing of it
 /// can be called; or a setting cannot be used.
 pub async fn load(source: Source, config: Config) -> Result<Loaded, Error> {
-    let (root, origin) = source::read(&source, &config.limits).await?;
+    let (root, origin) = source::read(&source, &config).await?;
     let (toolkit, problems) = read::toolkit(root, origin.as_ref(), &source, &config)?;
     Ok(Loaded { toolkit: Arc::new(toolkit), problems })
 }

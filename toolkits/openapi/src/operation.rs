@@ -1,6 +1,8 @@
 //! An operation of a document, read as an operation of a toolkit and as the plan of its requests.
 
-use fimble_toolkit::{Operation, Parameter, Risk, python_names};
+use std::collections::BTreeMap;
+
+use fimble_toolkit::{Operation, Parameter, Risk, parameter_text, python_names, signature};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -33,10 +35,21 @@ pub(crate) struct Plan {
     pub(crate) grants: Grants,
     /// How the next page is found.
     pub(crate) paging: Paging,
+    /// How a call goes on to it by itself.
+    pub(crate) pages: Option<Pages>,
     /// The `Accept` header.
     pub(crate) accept: String,
     /// The header that takes the call's idempotency key.
     pub(crate) key_header: Option<String>,
+}
+
+/// The parameters that pages need, by their Python names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pages {
+    /// How many pages are got as one.
+    pub(crate) number: String,
+    /// What takes the next page's address or mark.
+    pub(crate) next: String,
 }
 
 /// What a parameter of an operation is in its request.
@@ -52,6 +65,8 @@ pub(crate) enum Target {
     ContentType,
     /// The `next` of the page before.
     Next,
+    /// How many pages are got as one; no part of a request.
+    Pages,
 }
 
 /// A body and how it is sent.
@@ -80,10 +95,11 @@ impl Found<'_> {
         format!("{} {}", self.method, self.path)
     }
 
-    /// The name before it is a Python name: the `operationId`, else one made of method and path.
-    pub(crate) fn name(&self) -> String {
+    /// The name before it is a Python name: the host's for the `operationId`, the `operationId`, else one made of method and
+    /// path.
+    pub(crate) fn name(&self, chosen: &BTreeMap<String, String>) -> String {
         if let Some(id) = text(self.fields, "operationId") {
-            return id.to_owned();
+            return chosen.get(id).map_or(id, String::as_str).to_owned();
         }
         let mut name = self.method.to_ascii_lowercase();
         for segment in self.path.split('/').filter(|segment| !segment.is_empty()) {
@@ -141,6 +157,12 @@ impl<'a> Operations<'a> {
         if matches!(response.paging, Paging::Link | Paging::Field(_)) {
             slots.push(Slot::new("next", json!({"type": "string"}), "`next` of the page before.", Target::Next));
         }
+        if response.paging != Paging::None {
+            let schema = json!({"type": "integer", "minimum": 1, "maximum": limits.pages});
+            let mut slot = Slot::new("pages", schema, "Pages that are got as one.", Target::Pages);
+            slot.default = Some(Value::from(1));
+            slots.push(slot);
+        }
         if slots.len() > limits.parameters {
             return Err(format!("it has {} parameters, more than {}", slots.len(), limits.parameters));
         }
@@ -151,7 +173,11 @@ impl<'a> Operations<'a> {
             Paging::Mark(parameter, _) => slot.original == parameter,
             _ => slot.target == Target::Next,
         };
-        let next = slots.iter().zip(&names).find(|(slot, _)| asks(slot)).map(|(_, name)| name.clone());
+        let named = |is_it: &dyn Fn(&Slot) -> bool| {
+            slots.iter().zip(&names).find(|(slot, _)| is_it(slot)).map(|(_, name)| name.clone())
+        };
+        let pages = named(&|slot| slot.target == Target::Pages).zip(named(&asks));
+        let pages = pages.map(|(number, next)| Pages { number, next });
         let targets = names.iter().cloned().zip(slots.iter().map(|slot| slot.target.clone())).collect();
         let parameters = slots.into_iter().zip(names).map(|(slot, name)| Parameter {
             name,
@@ -161,9 +187,10 @@ impl<'a> Operations<'a> {
             default: slot.default,
         });
         let risk = risk(found, &name, self.config);
-        let hint = response::hint(response.paging, next.as_deref().unwrap_or("next"));
+        let hint = pages.as_ref().map(|pages| response::hint(response.paging, &pages.next, &pages.number));
+        let hint = hint.unwrap_or_default();
         let description = format!("{} {hint}", describe(found.fields, limits)).trim().to_owned();
-        let operation = Operation {
+        let mut operation = Operation {
             description,
             parameters: parameters.collect(),
             returns: response.schema,
@@ -174,6 +201,7 @@ impl<'a> Operations<'a> {
             enabled: true,
             name,
         };
+        narrow(&mut operation, limits.signature_characters);
         let grants = if foreign { Grants::default() } else { self.schemes.of(found.fields) };
         let method = Method::from_bytes(found.method.as_bytes()).map_err(|_| "its method cannot be sent".to_owned())?;
         let plan = Plan {
@@ -185,6 +213,7 @@ impl<'a> Operations<'a> {
             foreign,
             grants,
             paging: response.paging,
+            pages,
             accept: response.accept,
             key_header,
         };
@@ -219,7 +248,8 @@ impl<'a> Operations<'a> {
                     continue;
                 }
             }
-            if self.schemes.holds(one.place.location, name) {
+            let is_hidden = !one.required && self.config.hidden.contains(name);
+            if is_hidden || self.schemes.holds(one.place.location, name) {
                 continue;
             }
             let read = one.schema.map(|schema| self.schemas.read(schema, Direction::Request));
@@ -320,6 +350,53 @@ const HOSTS_HEADERS: [&str; 6] = ["accept", "content-type", "authorization", "ho
 
 /// Bytes of a default that a stub shows.
 const MOST_DEFAULT_BYTES: usize = 60;
+
+/// Lets optional parameters say less, the last ones first, until the signature has at most that many characters.
+fn narrow(operation: &mut Operation, most: usize) {
+    // Nearly all are far from it, which is seen without writing them.
+    if operation
+        .parameters
+        .iter()
+        .map(|parameter| 2 * parameter.name.len() + MOST_DEFAULT_BYTES + wide(&parameter.schema))
+        .sum::<usize>()
+        <= most
+    {
+        return;
+    }
+    let length = |parameter: &Parameter| parameter_text(parameter).len() + 2;
+    let mut total = signature(operation).len();
+    let optional = operation.parameters.iter_mut().rev().filter(|parameter| !parameter.required);
+    for parameter in optional {
+        if total <= most {
+            return;
+        }
+        let before = length(parameter);
+        let kind = parameter.schema.get("type").filter(|kind| kind.is_string() && *kind != "object").cloned();
+        // An enumeration of texts is a text.
+        let texts = |values: &Vec<Value>| values.iter().all(Value::is_string);
+        let is_text = parameter.schema.get("enum").and_then(Value::as_array).is_some_and(texts);
+        parameter.schema = match kind.or_else(|| is_text.then(|| Value::from("string"))) {
+            Some(kind) => json!({"type": kind}),
+            None => Value::Bool(true),
+        };
+        total = total.saturating_sub(before.saturating_sub(length(parameter)));
+    }
+}
+
+/// Bytes that no plain annotation exceeds, with what stands around it.
+const SHORT: usize = 24;
+
+/// Bytes that an annotation has at most.
+fn wide(schema: &Value) -> usize {
+    let fields = match schema {
+        Value::Object(fields) => fields,
+        Value::String(text) => return SHORT + text.len(),
+        _ => return SHORT,
+    };
+    let values = ["enum", "anyOf"].iter().filter_map(|key| fields.get(*key)?.as_array()).flatten();
+    let below = values.chain(fields.get("items")).chain(fields.get("additionalProperties"));
+    SHORT + fields.get("title").map_or(0, wide) + below.map(wide).sum::<usize>()
+}
 
 fn describe(fields: &Map<String, Value>, limits: &Limits) -> String {
     let described = text(fields, "summary").or_else(|| text(fields, "description")).unwrap_or_default();

@@ -32,7 +32,10 @@ pub(crate) fn value(answer: &Answer, plan: &Plan, called: &str) -> Result<Value,
             headers.map(|(name, value)| (name.to_string(), Value::from(String::from_utf8_lossy(value.as_bytes()))));
         return Ok(json!({"status": answer.status.as_u16(), "headers": headers.collect::<serde_json::Map<_, _>>()}));
     }
-    let value = content(answer, called)?;
+    let mut value = content(answer, called)?;
+    if let Paging::Field(next) | Paging::Mark(_, next) = plan.paging {
+        ensure(&mut value, next.path);
+    }
     if plan.paging == Paging::Link && value.is_array() {
         let next = next_link(&answer.headers).and_then(|address| next_of(&address, plan));
         return Ok(json!({"entries": value, "next": next}));
@@ -40,11 +43,28 @@ pub(crate) fn value(answer: &Answer, plan: &Plan, called: &str) -> Result<Value,
     Ok(value)
 }
 
+/// The last page of most servers has no field for the next one. Programs read it all the same, as `None`.
+fn ensure(value: &mut Value, path: &[&str]) {
+    let (Value::Object(fields), Some((first, below))) = (value, path.split_first()) else { return };
+    if below.is_empty() {
+        fields.entry(*first).or_insert(Value::Null);
+    } else if let Some(inner) = fields.get_mut(*first) {
+        ensure(inner, below);
+    }
+}
+
 fn content(answer: &Answer, called: &str) -> Result<Value, ToolError> {
+    let kind = content_type(&answer.headers);
+    let is_stream = is_json(&kind) && content_type_says(&answer.headers, "stream=");
+    if is_stream {
+        let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(&answer.body).into_iter().collect();
+        return values.map(Value::Array).map_err(|error| {
+            ToolError::failed(format!("{called}: the server answered with a stream that is not JSON: {error}"))
+        });
+    }
     if answer.body.is_empty() {
         return Ok(Value::Null);
     }
-    let kind = content_type(&answer.headers);
     if is_json(&kind) {
         return json_of(&answer.body).map_err(|error| {
             ToolError::failed(format!("{called}: the server answered {}, but not in JSON: {error}", answer.status))
@@ -70,6 +90,12 @@ fn json_of(body: &[u8]) -> Result<Value, serde_json::Error> {
 fn content_type(headers: &HeaderMap) -> String {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// True if a parameter of the content type begins so. Kubernetes says `stream=watch` of events that come one by one.
+fn content_type_says(headers: &HeaderMap, parameter: &str) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').skip(1).any(|one| one.trim().starts_with(parameter))
 }
 
 fn is_json(kind: &str) -> bool {
@@ -171,7 +197,7 @@ fn said(answer: &Answer) -> Option<String> {
 }
 
 /// The fields in which servers explain themselves, the best first.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "detail",
     "message",
     "error_description",
@@ -186,6 +212,7 @@ const FIELDS: [&str; 14] = [
     "errorMessages",
     "messages",
     "fault",
+    "causes",
 ];
 
 /// Levels of an error that are looked into.
@@ -222,7 +249,10 @@ fn sentence(value: &Value, level: usize) -> Option<String> {
             let more = ["errors", "details"]
                 .iter()
                 .filter(|more| **more != name)
-                .find_map(|more| sentence(fields.get(*more)?, level + 1));
+                .filter_map(|more| fields.get(*more))
+                // What it was about is in the sentence already.
+                .filter(|more| more.as_object().is_none_or(|more| FIELDS.iter().any(|name| more.contains_key(*name))))
+                .find_map(|more| sentence(more, level + 1));
             Some(match more {
                 Some(more) if more != text => format!("{text} ({more})"),
                 _ => text,

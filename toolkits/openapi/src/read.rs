@@ -45,10 +45,11 @@ pub(crate) fn toolkit(
     let mut problems = Vec::new();
     let schemes = Schemes::new(&document, config, &mut problems);
     let found = find(&document, &mut problems);
-    let originals: Vec<String> = found.iter().map(Found::name).collect();
+    let originals: Vec<String> = found.iter().map(|one| one.name(&config.names)).collect();
     let originals: Vec<&str> = originals.iter().map(String::as_str).collect();
     // Named before they are filtered: an operation keeps its name when others come or go by the filter.
     let names = python_names(&originals, "operation");
+    let mut left_out = 0_usize;
     let mut operations = Operations { document: &document, schemas: Schemas::new(&document, limits), schemes, config };
     let mut declared = Vec::new();
     let mut plans = HashMap::new();
@@ -60,9 +61,8 @@ pub(crate) fn toolkit(
             continue;
         }
         if declared.len() == limits.operations {
-            let reason = format!("only the first {} operations are there; choose by a filter", limits.operations);
-            problems.push(Problem::new("the document", reason));
-            break;
+            left_out += 1;
+            continue;
         }
         let own = servers.of(one.fields).or_else(|| servers.of(one.item));
         let server = own.unwrap_or_else(|| main.clone());
@@ -84,6 +84,15 @@ pub(crate) fn toolkit(
             _ => Error::Empty { document: source.to_string(), first: problems.into_iter().next() },
         });
     }
+    if left_out > 0 {
+        let reason = format!(
+            "only the first {} of {} operations are there; choose by a filter, which comes before the limit",
+            limits.operations,
+            limits.operations + left_out
+        );
+        // It is the first, because only a few are told.
+        problems.insert(0, Problem::new("the document", reason));
+    }
     problems.truncate(limits.problems);
     let title = response::title(&document);
     let name = config.name.as_deref().or(title).unwrap_or("api");
@@ -93,15 +102,16 @@ pub(crate) fn toolkit(
         description: description.filter(|text| !text.is_empty()).unwrap_or_else(|| format!("The API of {source}.")),
         operations: declared,
     };
-    let client = client::build(limits)
-        .map_err(|error| Error::Setting { setting: "the HTTP client".to_owned(), problem: client::reason(&error) })?;
-    let sender = Sender { client, headers: headers(config)? };
+    let sender = Sender { client: client::build(limits, &config.tls)?, headers: headers(config)? };
     let credentials = config.credentials.values().chain(&config.credential).map(|credential| credential.secret());
     let mut secrets: Vec<String> =
         credentials.chain(config.headers.values()).map(|secret| secret.expose().to_owned()).collect();
     secrets.extend(operations.schemes.sent_secrets());
     // Where one is a part of another, the longer one is masked first.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    drop((operations, found));
+    // Freeing a large document takes as long as reading it did.
+    std::thread::spawn(move || drop(document));
     Ok((DocumentToolkit { declaration, plans, sender, secrets, limits: *limits }, problems))
 }
 
@@ -141,7 +151,11 @@ fn find<'a>(document: &'a Document, problems: &mut Vec<Problem>) -> Vec<Found<'a
     found
 }
 
-fn headers(config: &Config) -> Result<HeaderMap, Error> {
+/// The host's own headers.
+///
+/// # Errors
+/// `Setting`: a header that cannot be sent.
+pub(crate) fn headers(config: &Config) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     for (name, value) in &config.headers {
         let (Ok(header), Ok(mut value)) = (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.expose()))

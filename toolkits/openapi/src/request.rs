@@ -50,6 +50,7 @@ pub(crate) fn build(
             Target::Body => sorted.body = Some(value),
             Target::ContentType => sorted.content_type = value.as_str(),
             Target::Next => sorted.next = value.as_str(),
+            Target::Pages => {}
         }
     }
     let url = address(plan, &sorted)?;

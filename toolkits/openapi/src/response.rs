@@ -23,10 +23,30 @@ pub(crate) enum Paging {
     None,
     /// A list, and a header that links to the next page: the result is `{entries, next}`.
     Link,
-    /// The address of the next page is a field of the result; this is how a program writes it.
-    Field(&'static str),
-    /// A parameter of the operation takes a mark that is a field of the result: the parameter's own name, and the field.
-    Mark(&'static str, &'static str),
+    /// The address of the next page is a field of the result.
+    Field(Next),
+    /// A parameter of the operation, by its own name, takes a mark that is a field of the result.
+    Mark(&'static str, Next),
+}
+
+impl Paging {
+    /// The names that lead from a result to what asks for the next page.
+    pub(crate) fn path(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Link => &["next"],
+            Self::Field(next) | Self::Mark(_, next) => next.path,
+        }
+    }
+}
+
+/// The field of a result that leads to the next page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Next {
+    /// The names that lead to it from the result.
+    pub(crate) path: &'static [&'static str],
+    /// How a program writes it.
+    pub(crate) written: &'static str,
 }
 
 /// Parameters that take the mark of the next page, where the mark is, and how a program writes that.
@@ -128,7 +148,8 @@ pub(crate) fn declared<'a>(
 
 const LAST_JSON: u8 = 2;
 
-fn rank(content_type: &str) -> u8 {
+/// How much it is wanted, the least number most.
+pub(crate) fn rank(content_type: &str) -> u8 {
     let name = content_type.split(';').next().unwrap_or_default().trim();
     match name {
         "application/json" => 0,
@@ -154,15 +175,15 @@ fn next_field(document: &Document, schema: &Value, parameters: &[&str]) -> Pagin
     let mark = MARKS.iter().find(|(parameter, path, _)| {
         parameters.contains(parameter) && field(document, schema, path).as_ref().is_some_and(is_text)
     });
-    if let Some((parameter, _, written)) = mark {
-        return Paging::Mark(parameter, written);
+    if let Some((parameter, path, written)) = mark {
+        return Paging::Mark(parameter, Next { path, written });
     }
     let address = NEXT_FIELDS.iter().find(|(path, _)| {
         let Some(found) = field(document, schema, path).filter(is_text) else { return false };
         // A bare `next` may be anything; an address says so.
         *path != ["next"] || is_uri(&View::new(document, found))
     });
-    address.map_or(Paging::None, |(_, written)| Paging::Field(written))
+    address.map_or(Paging::None, |(path, written)| Paging::Field(Next { path, written }))
 }
 
 /// The schema of a field within an object.
@@ -184,16 +205,15 @@ fn is_uri(view: &View<'_>) -> bool {
     matches!(view.text("format"), Some("uri" | "url" | "uri-reference"))
 }
 
-/// A sentence about the next page for the operation's description; empty if there is none. `parameter` is the Python name
-/// of the parameter that asks for it.
-pub(crate) fn hint(paging: Paging, parameter: &str) -> String {
-    match paging {
-        Paging::None => String::new(),
-        Paging::Link => format!("Until page.next is None, {parameter}=page.next gets the next page."),
-        Paging::Field(written) | Paging::Mark(_, written) => {
-            format!("Until it is empty, {parameter}={written} gets the next page.")
-        }
-    }
+/// A sentence about the next page for the operation's description; empty if there is none. `parameter` and `number` are the
+/// Python names of the parameters that ask for it, and for several as one.
+pub(crate) fn hint(paging: Paging, parameter: &str, number: &str) -> String {
+    let (until, written) = match paging {
+        Paging::None => return String::new(),
+        Paging::Link => ("page.next is None", "page.next"),
+        Paging::Field(next) | Paging::Mark(_, next) => ("it is empty", next.written),
+    };
+    format!("Until {until}, {parameter}={written} gets the next page; {number}=20 gets up to 20 as one.")
 }
 
 /// The title of the API, or its host.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use crate::config::Secret;
 use crate::document::{Document, text};
 use crate::parameter::Location;
-use crate::{Config, Credential, Problem};
+use crate::{Config, Credential, Error, Problem, read};
 
 /// A credential in its place in a request.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,6 +30,23 @@ pub(crate) struct Grants {
     pub(crate) sent: Vec<Grant>,
     /// The scheme that the operation wants and for which there is no credential.
     pub(crate) missing: Option<String>,
+}
+
+/// The headers that prove who asks for the document itself, which is not there yet to say what it wants: the host's own, and
+/// its credential as bearer token or basic authentication.
+///
+/// # Errors
+/// `Setting`: a header or a credential that cannot be sent.
+pub(crate) fn general(config: &Config) -> Result<HeaderMap, Error> {
+    let mut headers = read::headers(config)?;
+    if let Some(credential) = &config.credential {
+        let grant = Place::of(credential).grant(credential, "", &Value::Null);
+        let grant = grant.map_err(|problem| Error::Setting { setting: "the credential".to_owned(), problem })?;
+        if let Grant::Header(name, value) = grant {
+            headers.entry(name).or_insert(value);
+        }
+    }
+    Ok(headers)
 }
 
 /// The security schemes of one document.

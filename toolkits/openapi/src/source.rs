@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
+use reqwest::header::{ACCEPT, HeaderMap};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 use url::Url;
 
 use crate::client::{self, Body};
+use crate::security;
 use crate::value::{MOST_LEVELS, kept};
-use crate::{Error, Limits, Source};
+use crate::{Config, Error, Limits, Source, Tls};
 
 /// Values in a document of YAML, whose aliases let a short text be a long document.
 const MOST_YAML_VALUES: usize = 4_000_000;
@@ -18,7 +20,8 @@ const MOST_YAML_VALUES: usize = 4_000_000;
 const MOST_YAML_REPEATED: usize = 200_000;
 
 /// A document, and where it came from: relative addresses in it start there.
-pub(crate) async fn read(source: &Source, limits: &Limits) -> Result<(Value, Option<Url>), Error> {
+pub(crate) async fn read(source: &Source, config: &Config) -> Result<(Value, Option<Url>), Error> {
+    let limits = &config.limits;
     let (bytes, base) = match source {
         Source::Text(text) => {
             if text.len() > limits.document_bytes {
@@ -28,7 +31,7 @@ pub(crate) async fn read(source: &Source, limits: &Limits) -> Result<(Value, Opt
         }
         Source::File(path) => (read_file(path, source, limits).await?, None),
         Source::Url(url) => {
-            let (bytes, url) = fetch(url, source, limits).await?;
+            let (bytes, url) = fetch(url, source, config).await?;
             (bytes, Some(url))
         }
     };
@@ -44,12 +47,19 @@ async fn read_file(path: &Path, source: &Source, limits: &Limits) -> Result<Vec<
     if bytes.len() > limits.document_bytes { Err(too_large(source, limits)) } else { Ok(bytes) }
 }
 
-async fn fetch(text: &str, source: &Source, limits: &Limits) -> Result<(Vec<u8>, Url), Error> {
+async fn fetch(text: &str, source: &Source, config: &Config) -> Result<(Vec<u8>, Url), Error> {
+    let limits = &config.limits;
     let unreadable = |problem: String| Error::Read { document: source.to_string(), problem };
     let url = Url::parse(text).map_err(|error| unreadable(format!("it is no URL: {error}")))?;
-    let client = client::build(limits).map_err(|error| unreadable(client::reason(&error)))?;
+    let base = config.base_url.as_deref().and_then(|base| Url::parse(base).ok());
+    let is_own = base.is_some_and(|base| client::same_origin(&base, &url));
+    let (tls, headers) = match is_own {
+        true => (config.tls.clone(), security::general(config)?),
+        false => (Tls::default(), HeaderMap::new()),
+    };
+    let request = client::build(limits, &tls)?.get(url).header(ACCEPT, DOCUMENTS).headers(headers);
     let answered = async {
-        let response = client.get(url).send().await.map_err(|error| unreadable(client::reason(&error)))?;
+        let response = request.send().await.map_err(|error| unreadable(client::reason(&error)))?;
         let status = response.status();
         if !status.is_success() {
             return Err(unreadable(format!("the server answered {status}")));
@@ -65,6 +75,9 @@ async fn fetch(text: &str, source: &Source, limits: &Limits) -> Result<(Vec<u8>,
         .await
         .unwrap_or_else(|_| Err(unreadable(format!("it did not come within {:?}", limits.fetch))))
 }
+
+/// What a document may come as. Kubernetes would send its own in another form.
+const DOCUMENTS: &str = "application/json, application/yaml;q=0.9, */*;q=0.5";
 
 fn too_large(source: &Source, limits: &Limits) -> Error {
     Error::TooLarge { document: source.to_string(), limit: format!("{} bytes", limits.document_bytes) }

@@ -2,16 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::response;
+
 /// The document in the form of version 3.
 pub(crate) fn convert(mut root: Map<String, Value>) -> Map<String, Value> {
     let servers = servers(&root);
     let consumes = texts(root.get("consumes"), "application/json");
     let produces = texts(root.get("produces"), "application/json");
+    let produces = best(produces);
     let shared = root.remove("parameters").unwrap_or_default();
     let mut parameters = shared.clone();
-    each(&mut parameters, |parameter| *parameter = parameter_of(parameter));
+    each(&mut parameters, |parameter| *parameter = parameter_of(parameter.take()));
     let mut responses = root.remove("responses").unwrap_or_default();
-    each(&mut responses, |response| convert_response(response, &produces));
+    each(&mut responses, |response| convert_response(response, produces.clone()));
     let mut schemes = root.remove("securityDefinitions").unwrap_or_default();
     each(&mut schemes, |scheme| {
         if scheme.get("type").is_some_and(|kind| kind == "basic") {
@@ -47,7 +50,7 @@ fn servers(root: &Map<String, Value>) -> Value {
     }
 }
 
-fn convert_item(item: &mut Map<String, Value>, shared: &Value, consumes: &[String], produces: &[String]) {
+fn convert_item(item: &mut Map<String, Value>, shared: &Value, consumes: &[String], produces: &str) {
     let common = match item.remove("parameters") {
         Some(Value::Array(parameters)) => parameters,
         _ => Vec::new(),
@@ -57,8 +60,9 @@ fn convert_item(item: &mut Map<String, Value>, shared: &Value, consumes: &[Strin
     for operation in item.values_mut().filter_map(Value::as_object_mut) {
         let consumes =
             operation.remove("consumes").map_or_else(|| consumes.to_vec(), |own| texts(Some(&own), "application/json"));
-        let produces =
-            operation.remove("produces").map_or_else(|| produces.to_vec(), |own| texts(Some(&own), "application/json"));
+        let produces = operation
+            .remove("produces")
+            .map_or_else(|| produces.to_owned(), |own| best(texts(Some(&own), "application/json")));
         let mut own = match operation.remove("parameters") {
             Some(Value::Array(parameters)) => parameters,
             _ => Vec::new(),
@@ -74,12 +78,12 @@ fn convert_item(item: &mut Map<String, Value>, shared: &Value, consumes: &[Strin
             let fields: Vec<&Value> = form.iter().map(|parameter| target(parameter, shared)).collect();
             operation.insert("requestBody".into(), form_body(&fields, &consumes));
         }
-        operation.insert("parameters".into(), rest.iter().map(parameter_of).collect());
+        operation.insert("parameters".into(), rest.into_iter().map(parameter_of).collect());
         if let Some(responses) = operation.get_mut("responses") {
-            each(responses, |response| convert_response(response, &produces));
+            each(responses, |response| convert_response(response, produces.clone()));
         }
     }
-    item.insert("parameters".into(), plain.iter().map(parameter_of).collect());
+    item.insert("parameters".into(), plain.into_iter().map(parameter_of).collect());
 }
 
 /// What a parameter says, or the shared one that it refers to.
@@ -94,16 +98,17 @@ fn place(parameter: &Value) -> &str {
 }
 
 /// A parameter with its type in a schema of its own.
-fn parameter_of(parameter: &Value) -> Value {
-    let Value::Object(fields) = parameter else { return parameter.clone() };
-    if fields.contains_key("$ref") {
-        return parameter.clone();
-    }
+fn parameter_of(parameter: Value) -> Value {
+    let is_query = place(&parameter) == "query";
+    let fields = match parameter {
+        Value::Object(fields) if !fields.contains_key("$ref") => fields,
+        other => return other,
+    };
     let outside = ["name", "in", "description", "required", "allowEmptyValue", "collectionFormat"];
     let (mut converted, schema): (Map<String, Value>, Map<String, Value>) =
-        fields.clone().into_iter().partition(|(key, _)| outside.contains(&key.as_str()) || key.starts_with("x-"));
+        fields.into_iter().partition(|(key, _)| outside.contains(&key.as_str()) || key.starts_with("x-"));
     let style = match converted.remove("collectionFormat").as_ref().and_then(Value::as_str) {
-        _ if place(parameter) != "query" => None,
+        _ if !is_query => None,
         Some("multi") => Some(("form", true)),
         Some("ssv") => Some(("spaceDelimited", false)),
         Some("pipes") => Some(("pipeDelimited", false)),
@@ -133,7 +138,7 @@ fn form_body(fields: &[&Value], consumes: &[String]) -> Value {
     let mut has_file = false;
     for field in fields {
         let Some(name) = field.get("name").and_then(Value::as_str) else { continue };
-        let mut schema = parameter_of(field).get_mut("schema").map(Value::take).unwrap_or_default();
+        let mut schema = parameter_of((*field).clone()).get_mut("schema").map(Value::take).unwrap_or_default();
         if schema.get("type").is_some_and(|kind| kind == "file") {
             has_file = true;
             schema = json!({"type": "string", "format": "binary"});
@@ -152,13 +157,18 @@ fn form_body(fields: &[&Value], consumes: &[String]) -> Value {
     json!({"required": !required.is_empty(), "content": {kind: {"schema": schema}}})
 }
 
-fn convert_response(response: &mut Value, produces: &[String]) {
+fn convert_response(response: &mut Value, produces: String) {
     let Value::Object(fields) = response else { return };
     if let Some(schema) = fields.remove("schema") {
-        let content: Map<String, Value> =
-            produces.iter().map(|kind| (kind.clone(), json!({"schema": schema}))).collect();
-        fields.insert("content".into(), Value::Object(content));
+        let mut media = Map::new();
+        media.insert("schema".to_owned(), schema);
+        fields.insert("content".into(), json!({produces: media}));
     }
+}
+
+/// The content type that an answer is asked for: the others need not be known.
+fn best(produces: Vec<String>) -> String {
+    produces.into_iter().min_by_key(|kind| response::rank(kind)).unwrap_or_default()
 }
 
 fn each(value: &mut Value, change: impl FnMut(&mut Value)) {

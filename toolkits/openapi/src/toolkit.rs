@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::Limits;
 use crate::client::{self, Body};
 use crate::operation::Plan;
 use crate::outcome::{self, Answer};
+use crate::pages;
 use crate::request::{self, Sender};
 
 /// The operations of one document.
@@ -31,12 +32,41 @@ const MASK: &str = "********";
 const SHORTEST_SECRET: usize = 6;
 
 impl DocumentToolkit {
-    async fn send(&self, plan: &Plan, called: &str, call: &Call) -> Result<Value, ToolError> {
-        let request =
-            request::build(&self.sender, plan, &call.arguments, &call.key, &self.limits).map_err(|mut error| {
-                error.message = format!("{called}: {}", error.message);
-                error
-            })?;
+    /// The answer, with as many pages after it as the call wants.
+    async fn all(&self, plan: &Plan, called: &str, call: &Call) -> Result<Value, ToolError> {
+        let (mut value, mut bytes) = self.send(plan, called, &call.arguments, &call.key).await?;
+        let Some(pages) = &plan.pages else { return Ok(value) };
+        let path = plan.paging.path();
+        let wanted = call.arguments.get(&pages.number).and_then(Value::as_u64).unwrap_or(1);
+        let mut arguments = call.arguments.clone();
+        for _ in 1..wanted.min(u64::try_from(self.limits.pages).unwrap_or(u64::MAX)) {
+            let (Some(next), Some(list)) = (pages::next(&value, path), pages::list(&value)) else { break };
+            if arguments.insert(pages.next.clone(), next.clone()).as_ref() == Some(next) {
+                return Err(ToolError::failed(format!("{called}: a page leads to itself")));
+            }
+            let (page, more) = self.send(plan, called, &arguments, &call.key).await?;
+            bytes += more;
+            // What was got is not lost: the result still leads to the page that is left out.
+            if bytes > self.limits.response_bytes {
+                break;
+            }
+            pages::append(&mut value, page, &list, path);
+        }
+        Ok(value)
+    }
+
+    /// The value of one answer, and how many bytes it came as.
+    async fn send(
+        &self,
+        plan: &Plan,
+        called: &str,
+        arguments: &Map<String, Value>,
+        key: &str,
+    ) -> Result<(Value, usize), ToolError> {
+        let request = request::build(&self.sender, plan, arguments, key, &self.limits).map_err(|mut error| {
+            error.message = format!("{called}: {}", error.message);
+            error
+        })?;
         let unreachable = |error: reqwest::Error| {
             let host = plan.server.host_str().unwrap_or_default();
             let message = format!("{called}: {host} did not answer: {}", client::reason(&error));
@@ -60,7 +90,8 @@ impl DocumentToolkit {
         };
         let answer = Answer { status, headers, body };
         if status.is_success() {
-            outcome::value(&answer, plan, called)
+            let bytes = answer.body.len();
+            outcome::value(&answer, plan, called).map(|value| (value, bytes))
         } else {
             Err(outcome::failure(&answer, plan, called, &self.limits))
         }
@@ -92,7 +123,7 @@ impl Toolkit for DocumentToolkit {
             let message = format!("{} has no operation `{}`", self.declaration.name, call.operation);
             return Err(ToolError::new(ErrorKind::UnknownOperation, message));
         };
-        timeout(self.limits.call, self.send(plan, &called, &call)).await.unwrap_or_else(|_| {
+        timeout(self.limits.call, self.all(plan, &called, &call)).await.unwrap_or_else(|_| {
             let message = format!("{called} did not end within {:?}", self.limits.call);
             Err(ToolError::new(ErrorKind::Timeout, message)
                 .with_hint("ask for less, or look first whether it took effect"))

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 /// Reads a document's JSON of at most `most` values.
 pub(crate) fn kept<'de, D: Deserializer<'de>>(deserializer: D, most: usize) -> Result<Value, D::Error> {
-    Place { names: false, depth: 0, left: &Cell::new(most) }.deserialize(deserializer)
+    Place { names: false, item: false, depth: 0, left: &Cell::new(most) }.deserialize(deserializer)
 }
 
 /// Levels of lists and objects: what the JSON parser takes too.
@@ -18,8 +18,12 @@ pub(crate) const MOST_LEVELS: usize = 127;
 /// Fields that say nothing about calls.
 const LEFT_OUT: [&str; 5] = ["example", "examples", "externalDocs", "x-code-samples", "x-codeSamples"];
 
+/// Extensions that mean something here. Of the others some documents have more than of what says something.
+const EXTENSIONS: [&str; 2] = ["x-fimble-risk", "x-nullable"];
+
 /// Fields whose own fields are names that somebody chose, such as a property `example`.
-const OF_NAMES: [&str; 13] = [
+const OF_NAMES: [&str; 14] = [
+    "content",
     "properties",
     "schemas",
     "definitions",
@@ -39,17 +43,23 @@ const OF_NAMES: [&str; 13] = [
 struct Place<'l> {
     /// True if the fields of an object here are names.
     names: bool,
+    /// True for an item of a list: what a call must prove is a list of objects whose fields are names of schemes.
+    item: bool,
     depth: usize,
     /// Values that there is room for.
     left: &'l Cell<usize>,
 }
 
 impl Place<'_> {
-    fn below<E: Error>(self, names: bool) -> Result<Self, E> {
+    fn below<E: Error>(self, names: bool, item: bool) -> Result<Self, E> {
         if self.depth >= MOST_LEVELS {
             return Err(E::custom(format!("it has more than {MOST_LEVELS} levels")));
         }
-        Ok(Self { names, depth: self.depth + 1, left: self.left })
+        Ok(Self { names, item, depth: self.depth + 1, left: self.left })
+    }
+
+    fn leaves_out(self, name: &str) -> bool {
+        LEFT_OUT.contains(&name) || (!self.item && name.starts_with("x-") && !EXTENSIONS.contains(&name))
     }
 }
 
@@ -107,7 +117,7 @@ impl<'de> Visitor<'de> for Place<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let below = self.below(false)?;
+        let below = self.below(false, true)?;
         let mut kept = Vec::new();
         while let Some(item) = items.next_element_seed(below)? {
             kept.push(item);
@@ -118,12 +128,12 @@ impl<'de> Visitor<'de> for Place<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut kept = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
-            if !self.names && LEFT_OUT.contains(&name.as_str()) {
+            if !self.names && self.leaves_out(&name) {
                 fields.next_value::<IgnoredAny>()?;
                 continue;
             }
             // A property called `properties` has no names below it, but a schema.
-            let below = self.below(!self.names && OF_NAMES.contains(&name.as_str()))?;
+            let below = self.below(!self.names && OF_NAMES.contains(&name.as_str()), false)?;
             let value = fields.next_value_seed(below)?;
             kept.insert(name, value);
         }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use fimble_openapi::{Config, Credential, Filter, Secret, Source, load};
 use fimble_toolkit::{ErrorKind, Risk, signature};
 use serde_json::json;
 
+use crate::servers::Running;
 use crate::{call, call_of};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents/fixtures/app.py");
@@ -35,16 +36,6 @@ fn environment() -> PathBuf {
         fs::write(&installed, wanted).unwrap();
     }
     folder.join("bin")
-}
-
-/// The server's process, ended with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn start() -> (Running, Source) {

@@ -68,8 +68,8 @@ async fn limits_name_themselves() {
     assert_eq!(told, [("get_b", "012345678…"), ("get_c", "")]);
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let expected = [
+        "the document: only the first 2 of 3 operations are there; choose by a filter, which comes before the limit",
         "GET /a: it has 4 parameters, more than 3",
-        "the document: only the first 2 operations are there; choose by a filter",
     ];
     assert_eq!(problems, expected);
 }

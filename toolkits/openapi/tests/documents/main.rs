@@ -1,5 +1,5 @@
-//! The crate against documents and servers: one of FastAPI, and small ones that do what real ones rarely do.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The crate against documents and servers: published ones, real servers, and small ones that do what real ones rarely do.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod calls;
 mod failures;
@@ -8,6 +8,8 @@ mod hostile;
 mod operations;
 mod paging;
 mod security;
+mod servers;
+mod whole;
 
 use std::sync::Arc;
 

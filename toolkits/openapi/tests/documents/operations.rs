@@ -47,10 +47,14 @@ async fn githubs_own_description_reads_as_python() {
     let text = signature(list);
     let start = r#"issues_list_for_repo(owner: str, repo: str, milestone: str = None, state: Literal["open", "closed", "all"] = "open", "#;
     assert!(
-        text.starts_with(start) && text.ends_with("per_page: int = 30, page: int = 1, next: str = None) -> Page"),
+        text.starts_with(start)
+            && text.ends_with("per_page: int = 30, page: int = 1, next: str = None, pages: int = 1) -> Page"),
         "{text}"
     );
-    assert_eq!(list.description, "List repository issues. Until page.next is None, next=page.next gets the next page.");
+    assert_eq!(
+        list.description,
+        "List repository issues. Until page.next is None, next=page.next gets the next page; pages=20 gets up to 20 as one."
+    );
     let classes = classes(list);
     assert_eq!(classes["Page"], "class Page: entries: list[Issue]; next: str | None");
     assert!(
@@ -278,4 +282,58 @@ async fn a_document_that_cannot_be_used_says_why() {
     }
     let missing = load(Source::of("/nowhere/openapi.json"), Config::default()).await.err().unwrap();
     assert!(matches!(missing, Error::Read { .. }), "{missing}");
+}
+
+/// What one operation of sixty parameters, some of which are called like keywords, is for a program and for the server.
+#[tokio::test]
+async fn sixty_parameters_and_keywords_are_bound_and_sent() {
+    use wiremock::matchers::{method, path};
+    use wiremock::{Mock, MockServer, ResponseTemplate};
+
+    let server = MockServer::start().await;
+    let answers = Mock::given(method("POST")).and(path("/import"));
+    answers.respond_with(ResponseTemplate::new(200).set_body_json(json!({"class": 1}))).mount(&server).await;
+    let keywords = ["class", "from", "import", "lambda", "None", "async", "self", "match"];
+    let choices: Vec<String> = (0..40).map(|number| format!("a choice with many words, number {number}")).collect();
+    let many = (0..52).map(|number| {
+        json!({"name": format!("parameter-{number:02}"), "in": "query", "schema": {"type": "string", "enum": choices}})
+    });
+    let parameters: Vec<Value> = keywords
+        .map(|name| json!({"name": name, "in": "query", "schema": {"type": "integer"}}))
+        .into_iter()
+        .chain(many)
+        .collect();
+    let paths = json!({"/import": {"post": {"operationId": "import", "parameters": parameters}, "get": {"operationId": "class"}}});
+    let source = document(paths, json!({}));
+    let loaded = loaded(&source, Config { base_url: Some(server.uri()), ..Config::default() }).await;
+    assert_eq!(loaded.problems, []);
+    let declaration = loaded.toolkit.declaration();
+    let names: Vec<&str> = declaration.operations.iter().map(|operation| operation.name.as_str()).collect();
+    assert_eq!(names, ["class_", "import_"]);
+    let operation = declaration.operation("import_").unwrap();
+    assert_eq!(operation.parameters.len(), 60);
+    let text = signature(operation);
+    let start = "import_(class_: int = None, from_: int = None, import_: int = None, lambda_: int = None, None_: int = None, \
+                 async_: int = None, self_: int = None, match: int = None, parameter_00: Literal[";
+    assert!(text.starts_with(start), "{text}");
+    assert!(text.ends_with("parameter_50: str = None, parameter_51: str = None)"), "{text}");
+    assert!(text.len() <= Limits::default().signature_characters, "{}", text.len());
+
+    let arguments: serde_json::Map<String, Value> = operation
+        .parameters
+        .iter()
+        .enumerate()
+        .map(|(place, one)| (one.name.clone(), if place < 8 { json!(place) } else { json!(format!("value {place}")) }))
+        .collect();
+    let answer = crate::call(&*loaded.toolkit, "import_", Value::Object(arguments)).await;
+    assert_eq!(answer, Ok(json!({"class": 1})));
+    let request = server.received_requests().await.unwrap().remove(0);
+    let sent: Vec<(String, String)> = request.url.query_pairs().into_owned().collect();
+    let originals =
+        keywords.map(str::to_owned).into_iter().chain((0..52).map(|number| format!("parameter-{number:02}")));
+    let expected: Vec<(String, String)> = originals
+        .enumerate()
+        .map(|(place, name)| (name, if place < 8 { place.to_string() } else { format!("value {place}") }))
+        .collect();
+    assert_eq!(sent, expected);
 }

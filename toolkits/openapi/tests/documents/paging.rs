@@ -1,6 +1,6 @@
 //! Results that come page by page.
 
-use fimble_openapi::{Config, Credential, Secret};
+use fimble_openapi::{Config, Credential, Limits, Secret};
 use fimble_toolkit::signature;
 use serde_json::{Value, json};
 use wiremock::matchers::any;
@@ -48,7 +48,10 @@ async fn a_link_header_becomes_a_page() {
     let toolkit =
         loaded(&source, Config { base_url: Some(server.uri()), credential, ..Config::default() }).await.toolkit;
     let declaration = toolkit.declaration();
-    assert_eq!(signature(&declaration.operations[0]), "numbers(id: str, state: str = None, next: str = None) -> Page");
+    assert_eq!(
+        signature(&declaration.operations[0]),
+        "numbers(id: str, state: str = None, next: str = None, pages: int = 1) -> Page"
+    );
 
     let mut entries = Vec::new();
     let mut next = json!(null);
@@ -63,6 +66,11 @@ async fn a_link_header_becomes_a_page() {
         assert!(!next.to_string().contains("tops3cret") && !next.to_string().contains("key="), "{next}");
     }
     assert_eq!((Value::from(entries), next), (json!([1, 2, 3, 4, 5, 6]), json!(null)));
+    let arguments = json!({"id": "a", "state": "all", "pages": 20});
+    let all = call(&*toolkit, "numbers", arguments).await;
+    assert_eq!(all, Ok(json!({"entries": [1, 2, 3, 4, 5, 6], "next": null})));
+    let two = call(&*toolkit, "numbers", json!({"id": "a", "state": "all", "pages": 2})).await.unwrap();
+    assert_eq!(two, json!({"entries": [1, 2, 3, 4], "next": "state=all&page=3"}));
     // Only the query of the next address was taken, and the credential was the host's again.
     let requests = server.received_requests().await.unwrap();
     let asked: Vec<String> =
@@ -72,7 +80,7 @@ async fn a_link_header_becomes_a_page() {
         "/numbers/a?state=all&page=2&key=tops3cret",
         "/numbers/a?state=all&page=3&key=tops3cret",
     ];
-    assert_eq!(asked, expected);
+    assert_eq!(asked, [&expected[..], &expected[..], &expected[..2]].concat());
 }
 
 #[tokio::test]
@@ -92,8 +100,11 @@ async fn an_address_in_the_result_can_be_passed_back() {
     let toolkit =
         at(&server.uri(), json!({"/x": {"get": {"operationId": "list", "responses": json_of(schema)}}})).await;
     let operation = toolkit.declaration().operations.remove(0);
-    assert_eq!(signature(&operation), "list(next: str = None) -> List");
-    assert_eq!(operation.description, "Until it is empty, next=page.next gets the next page.");
+    assert_eq!(signature(&operation), "list(next: str = None, pages: int = 1) -> List");
+    assert_eq!(
+        operation.description,
+        "Until it is empty, next=page.next gets the next page; pages=20 gets up to 20 as one."
+    );
     let first = call(&*toolkit, "list", json!({})).await.unwrap();
     let second = call(&*toolkit, "list", json!({"next": first["next"]})).await.unwrap();
     assert_eq!(second["next"], json!(null));
@@ -110,24 +121,24 @@ async fn a_mark_in_the_result_is_told() {
         (
             query("continue"),
             object(json!({"metadata": object(json!({"continue": text()}))})),
-            "Until it is empty, continue_=page.metadata[\"continue\"] gets the next page.",
+            "Until it is empty, continue_=page.metadata[\"continue\"] gets the next page; pages=20 gets up to 20 as one.",
         ),
         (
             query("cursor"),
             object(json!({"next_cursor": text()})),
-            "Until it is empty, cursor=page.next_cursor gets the next page.",
+            "Until it is empty, cursor=page.next_cursor gets the next page; pages=20 gets up to 20 as one.",
         ),
         (
             query("pageToken"),
             object(json!({"nextPageToken": text()})),
-            "Until it is empty, pageToken=page.nextPageToken gets the next page.",
+            "Until it is empty, pageToken=page.nextPageToken gets the next page; pages=20 gets up to 20 as one.",
         ),
         (
             query("page"),
             object(
                 json!({"links": object(json!({"pages": {"anyOf": [object(json!({"next": text()})), object(json!({"prev": text()}))]}}))}),
             ),
-            "Until it is empty, next=page.links.pages.next gets the next page.",
+            "Until it is empty, next=page.links.pages.next gets the next page; pages=20 gets up to 20 as one.",
         ),
         (query("page"), object(json!({"next": {"type": "integer"}})), ""),
         (query("cursor"), object(json!({"other": text()})), ""),
@@ -137,4 +148,45 @@ async fn a_mark_in_the_result_is_told() {
         let toolkit = at("http://127.0.0.1:1", paths).await;
         assert_eq!(toolkit.declaration().operations[0].description, expected);
     }
+}
+
+#[tokio::test]
+async fn pages_end_where_the_limits_do() {
+    let server = MockServer::start().await;
+    // Each page leads to another one.
+    let page = |request: &Request| {
+        let number: u32 =
+            request.url.query_pairs().find(|(key, _)| key == "cursor").map_or(0, |(_, text)| text.parse().unwrap());
+        ResponseTemplate::new(200).set_body_json(json!({"rows": [number], "next_cursor": format!("{}", number + 1)}))
+    };
+    Mock::given(any()).respond_with(page).mount(&server).await;
+    let schema =
+        json!({"type": "object", "properties": {"rows": {"type": "array"}, "next_cursor": {"type": "string"}}});
+    let paths = json!({"/x": {"get": {"operationId": "list", "responses": json_of(schema),
+        "parameters": [{"name": "cursor", "in": "query", "schema": {"type": "string"}}]}}});
+    let source = document(paths, json!({}));
+    let with = async |limits: Limits| {
+        let config = Config { base_url: Some(server.uri()), limits, ..Config::default() };
+        let toolkit = loaded(&source, config).await.toolkit;
+        call(&*toolkit, "list", json!({"pages": 50})).await
+    };
+    let few = with(Limits { pages: 3, ..Limits::default() }).await;
+    assert_eq!(few, Ok(json!({"rows": [0, 1, 2], "next_cursor": "3"})));
+    // 31 bytes a page: the third one is too many, and the result leads to it.
+    let short = with(Limits { response_bytes: 70, ..Limits::default() }).await;
+    assert_eq!(short, Ok(json!({"rows": [0, 1], "next_cursor": "2"})));
+}
+
+#[tokio::test]
+async fn a_page_that_leads_to_itself_is_an_error() {
+    let server = MockServer::start().await;
+    let page = ResponseTemplate::new(200).set_body_json(json!({"rows": [1], "next_cursor": "a"}));
+    Mock::given(any()).respond_with(page).expect(2).mount(&server).await;
+    let schema =
+        json!({"type": "object", "properties": {"rows": {"type": "array"}, "next_cursor": {"type": "string"}}});
+    let paths = json!({"/x": {"get": {"operationId": "list", "responses": json_of(schema),
+        "parameters": [{"name": "cursor", "in": "query", "schema": {"type": "string"}}]}}});
+    let toolkit = at(&server.uri(), paths).await;
+    let error = call(&*toolkit, "list", json!({"pages": 5})).await.unwrap_err();
+    assert_eq!(error.message, "test_toolkit.list(): a page leads to itself");
 }

@@ -1,0 +1,50 @@
+//! The operations that are used every day, and what of them nobody needs.
+
+/// The `operationId` in the document, and the name in Kubernetes's Python client, which models know.
+pub(crate) const OPERATIONS: [(&str, &str); 26] = [
+    ("listCoreV1Namespace", "list_namespace"),
+    ("listCoreV1Node", "list_node"),
+    ("readCoreV1Node", "read_node"),
+    ("listCoreV1PodForAllNamespaces", "list_pod_for_all_namespaces"),
+    ("listCoreV1NamespacedPod", "list_namespaced_pod"),
+    ("readCoreV1NamespacedPod", "read_namespaced_pod"),
+    ("readCoreV1NamespacedPodLog", "read_namespaced_pod_log"),
+    ("deleteCoreV1NamespacedPod", "delete_namespaced_pod"),
+    ("listCoreV1EventForAllNamespaces", "list_event_for_all_namespaces"),
+    ("listCoreV1NamespacedEvent", "list_namespaced_event"),
+    ("listCoreV1NamespacedService", "list_namespaced_service"),
+    ("listCoreV1NamespacedConfigMap", "list_namespaced_config_map"),
+    ("readCoreV1NamespacedConfigMap", "read_namespaced_config_map"),
+    ("listAppsV1DeploymentForAllNamespaces", "list_deployment_for_all_namespaces"),
+    ("listAppsV1NamespacedDeployment", "list_namespaced_deployment"),
+    ("readAppsV1NamespacedDeployment", "read_namespaced_deployment"),
+    ("patchAppsV1NamespacedDeployment", "patch_namespaced_deployment"),
+    ("readAppsV1NamespacedDeploymentScale", "read_namespaced_deployment_scale"),
+    ("patchAppsV1NamespacedDeploymentScale", "patch_namespaced_deployment_scale"),
+    ("listAppsV1NamespacedReplicaSet", "list_namespaced_replica_set"),
+    ("listAppsV1NamespacedStatefulSet", "list_namespaced_stateful_set"),
+    ("readAppsV1NamespacedStatefulSetScale", "read_namespaced_stateful_set_scale"),
+    ("patchAppsV1NamespacedStatefulSetScale", "patch_namespaced_stateful_set_scale"),
+    ("listAppsV1NamespacedDaemonSet", "list_namespaced_daemon_set"),
+    ("listBatchV1NamespacedJob", "list_namespaced_job"),
+    ("readBatchV1NamespacedJob", "read_namespaced_job"),
+];
+
+/// Optional parameters that only clients of their own kind use. A log that is followed would not end before its call does.
+pub(crate) const HIDDEN: [&str; 15] = [
+    "pretty",
+    "exact",
+    "export",
+    "includeUninitialized",
+    "allowWatchBookmarks",
+    "sendInitialEvents",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "fieldManager",
+    "fieldValidation",
+    "force",
+    "follow",
+    "orphanDependents",
+    "insecureSkipTLSVerifyBackend",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+];
