@@ -39,7 +39,7 @@ pub struct RoundView {
     pub started_at: Timestamp,
     /// Seconds since then.
     pub age_s: f64,
-    /// Seconds that count towards its limit: those without waiting for a person.
+    /// Seconds that count towards its limit: those without waiting for a person or a task.
     pub wall_s: f64,
     /// The limit.
     pub wall_limit_s: f64,
@@ -72,6 +72,8 @@ pub enum WaitKind {
     Approval,
     /// A person is to answer a question.
     Answer,
+    /// A task is to end that the system behind a toolkit works at.
+    Task,
     /// A call is to return.
     Call,
 }
@@ -88,7 +90,7 @@ pub(super) struct Running {
     process: Mutex<Option<Process>>,
     calls: AtomicU32,
     waits: Mutex<Waits>,
-    person: Stopwatch,
+    others: Stopwatch,
     killed: CancellationToken,
     ended: CancellationToken,
 }
@@ -119,7 +121,7 @@ impl Live {
             process: Mutex::default(),
             calls: AtomicU32::new(0),
             waits: Mutex::default(),
-            person: Stopwatch::default(),
+            others: Stopwatch::default(),
             killed,
             ended: CancellationToken::new(),
         });
@@ -175,16 +177,16 @@ impl Running {
         let number = waits.last;
         waits.open.insert(number, (kind, of.to_owned(), Instant::now()));
         drop(waits);
-        let for_person = kind != WaitKind::Call;
-        if for_person {
-            self.person.start();
+        let for_others = kind != WaitKind::Call;
+        if for_others {
+            self.others.start();
         }
-        Waiting { running: self, number, for_person }
+        Waiting { running: self, number, for_others }
     }
 
-    /// For how long so far it waited for a person.
-    pub(super) fn waited_for_person(&self) -> Duration {
-        self.person.total()
+    /// For how long so far it waited for a person, or for a task that is not its own work.
+    pub(super) fn waited_for_others(&self) -> Duration {
+        self.others.total()
     }
 
     fn view(&self) -> RoundView {
@@ -205,7 +207,7 @@ impl Running {
             pid: vitals.map(|vitals| vitals.pid),
             started_at: self.started_at,
             age_s: age.as_secs_f64(),
-            wall_s: age.saturating_sub(self.waited_for_person()).as_secs_f64(),
+            wall_s: age.saturating_sub(self.waited_for_others()).as_secs_f64(),
             wall_limit_s: self.wall_limit_s,
             cpu_s: vitals.map(|vitals| vitals.cpu.as_secs_f64()),
             memory_kib: vitals.map(|vitals| vitals.memory_kib),
@@ -219,14 +221,14 @@ impl Running {
 pub(super) struct Waiting<'a> {
     running: &'a Running,
     number: u64,
-    for_person: bool,
+    for_others: bool,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         lock(&self.running.waits).open.remove(&self.number);
-        if self.for_person {
-            self.running.person.stop();
+        if self.for_others {
+            self.running.others.stop();
         }
     }
 }
