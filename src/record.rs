@@ -44,7 +44,7 @@ pub enum SessionStatus {
     AwaitingApproval,
     /// The program asked the user.
     AwaitingUser,
-    /// The program waits for a task.
+    /// The program waits for a task, or for its time.
     AwaitingTask,
     /// Closed by its user.
     Finished,
@@ -109,7 +109,8 @@ pub enum Outcome {
     },
     /// It waits for something that may take long.
     Suspended {
-        /// What it waits for: `approval`, `plan`, `question`, `doubt` (whether a call that was cut off is to be made again) or `sleep`.
+        /// What it waits for: `approval`, `plan`, `question`, `card`, `doubt` (whether a call that was cut off is to be made again),
+        /// `task` or `sleep`.
         on: String,
         /// The key of the call that waits.
         call: String,
@@ -217,6 +218,15 @@ pub enum CallStatus {
     Approved,
     /// The toolkit may or may not have acted.
     Requested,
+    /// The system behind the toolkit has taken it on, and answers later.
+    Pending {
+        /// What the toolkit finds the task by.
+        task: Value,
+        /// What works at it, for a person.
+        what: String,
+        /// When the toolkit is asked next how far it is.
+        look_at: Timestamp,
+    },
     /// It answered.
     Done {
         /// The result.

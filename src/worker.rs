@@ -158,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// Makes the turn; until when it sleeps, if it does.
+    /// Makes the turn; when it goes on, if it sleeps or waits for a task.
     async fn turn(&self, request: &TurnRequest, cancel: &CancellationToken) -> Result<Option<Timestamp>, AgentError> {
         let TurnRequest { id, session, tenant, user, kind } = request;
         let mut session =
@@ -175,7 +175,7 @@ impl Worker {
         Ok(waiting.and_then(|waiting| waiting.until))
     }
 
-    /// Has a turn that sleeps gone on with, by any worker, when the time has come.
+    /// Has a turn that sleeps or waits for a task gone on with, by any worker, when the time has come.
     async fn wake(&self, request: &TurnRequest, until: Option<Timestamp>) -> Result<(), StoreError> {
         let Some(at) = until else { return Ok(()) };
         self.turns.push_at(at, &TurnRequest { kind: TurnKind::Resume, ..request.clone() }).await

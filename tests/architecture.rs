@@ -92,8 +92,9 @@ fn a_toolkit_is_called_at_the_gate_and_nowhere_else() {
     }
     assert_eq!(wrong, Vec::<String>::new());
     let door = std::fs::read_to_string(DOORS[0]).unwrap();
-    let call = ("toolkit.call(call)", "Call { operation");
-    assert_eq!((door.matches(call.0).count(), door.matches(call.1).count()), (1, 1), "the gate has one door");
+    for way in ["toolkit.begin(call)", "toolkit.poll(call, task)", "toolkit.abandon(call, task)", "Call { operation"] {
+        assert_eq!(door.matches(way).count(), 1, "the gate has one door: {way}");
+    }
 }
 
 #[test]
@@ -108,6 +109,7 @@ fn each_way_around_the_gate_is_seen() {
         ("Toolkit::call(&found, made)", 1),
         ("<dyn Toolkit>::call(&*found, made)", 1),
         ("use fimble_http::{Http, Request};", 1),
+        ("Toolkit::begin(&found, made)", 1),
         ("use fimble_toolkit::{ToolError, Toolkit};\n// fimble_toolkit::Call\nlet x = HostCall { id };", 0),
     ] {
         assert_eq!(ways_to_a_toolkit(text).len(), expected, "{text}");
@@ -146,8 +148,9 @@ fn ways_to_a_toolkit(text: &str) -> Vec<String> {
             ways.push(format!("`{whose}::{word}`"));
         }
     }
-    let calls = ["Toolkit::call(", "Toolkit>::call("].into_iter().filter(|call| code.contains(call));
-    ways.extend(calls.map(str::to_owned));
+    let methods = ["call", "begin", "poll", "abandon"].into_iter();
+    let calls = methods.flat_map(|method| [format!("Toolkit::{method}("), format!("Toolkit>::{method}(")]);
+    ways.extend(calls.filter(|call| code.contains(call)));
     ways
 }
 

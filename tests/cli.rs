@@ -10,10 +10,10 @@ mod branch;
 mod checked;
 #[path = "cli/hooks.rs"]
 mod hooks;
-#[path = "cli/limits.rs"]
-mod limits;
 #[path = "cli/kubernetes.rs"]
 mod kubernetes;
+#[path = "cli/limits.rs"]
+mod limits;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "cli/policy.rs"]

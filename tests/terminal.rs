@@ -8,10 +8,10 @@ mod cards;
 mod hot_plug;
 #[path = "terminal/policy.rs"]
 mod policy;
-#[path = "terminal/waiting.rs"]
-mod waiting;
 #[path = "terminal/servers.rs"]
 mod servers;
+#[path = "terminal/waiting.rs"]
+mod waiting;
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+#[path = "agents/scripted.rs"]
+mod scripted;
 #[path = "stores/server.rs"]
 #[expect(dead_code, reason = "the stores' own tests use more of it")]
 mod server;
@@ -283,6 +285,33 @@ async fn a_turn_that_sleeps_leaves_its_worker_and_goes_on_with_any() {
         let told = String::from_utf8(world.run(&["sessions", "show", &id]).stdout).unwrap();
         assert!(told.contains("« slept"), "{told}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_waits_for_a_task_leaves_its_worker_and_goes_on_with_any() {
+    let world = World::new(
+        "await count_toolkit.add(file='FOLDER/before')\nanswer = await cook_toolkit.send(message='bake', wait_s=3600)\n\
+         await count_toolkit.add(file='FOLDER/after')\nawait system_toolkit.send_message(answer.text)\n",
+    )
+    .await;
+    let agent = scripted::Agent::start().await;
+    agent.configure(&world.path("config"));
+    let worker = || {
+        let mut command = world.fimble(&["-c", "gate.grace_s=0.1", "worker", "--lease", "60", "--turns", "1"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let first = worker();
+    let id = world.send("Bake");
+    until("a look by a later turn", || agent.asked("GetTask") > 3 && world.lines("before") == 1);
+    until("the turn is off the stream", || world.redis.run(&["ZCARD", "{fimble:turns}:later"]) == ["1"]);
+    end(first);
+    agent.is_done();
+    let second = worker();
+    until("it went on", || world.lines("after") == 1 && world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    end(second);
+    assert_eq!((agent.asked("SendMessage"), world.lines("before")), (1, 1), "nothing is begun twice");
+    let told = String::from_utf8(world.run(&["sessions", "show", &id]).stdout).unwrap();
+    assert!(told.contains("« Bread."), "{told}");
 }
 
 #[test]

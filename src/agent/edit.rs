@@ -122,7 +122,7 @@ impl Agent {
         let mut progress = kept.unwrap_or_else(|| Progress::of_message(goal, &self.config));
         progress.verdict = None;
         self.act_again(session, &mut progress, attendant, cancel).await?;
-        abandon(session, "the user edited it").await?;
+        abandon(session, Some(&self.parts.gate), "the user edited it").await?;
         Ok(())
     }
 }

@@ -152,7 +152,7 @@ impl Agent {
         {
             return Ok(verdict);
         }
-        if let Some(round) = abandon(session, "the user wrote something else").await?
+        if let Some(round) = abandon(session, Some(&self.parts.gate), "the user wrote something else").await?
             && let Some(Outcome::Stopped { message, .. }) = round.outcome
         {
             session.push(SegmentKind::Output, format!("Stopped: {message}"));

@@ -29,9 +29,9 @@ pub enum Verdict {
     },
     /// The program waits for what may take long. The next message answers a question.
     Waiting {
-        /// `approval`, `plan`, `question`, `card`, `doubt` or `sleep`.
+        /// `approval`, `plan`, `question`, `card`, `doubt`, `task` or `sleep`.
         on: String,
-        /// The question, or until when it sleeps.
+        /// The question, until when it sleeps, or what works at its task.
         question: String,
     },
     /// A call was refused.

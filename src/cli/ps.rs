@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::output::write_data;
 use super::show::clip;
-use super::{Failure, open};
+use super::{Failure, open, resume};
 use crate::config::{Config, live_folders};
 use crate::gate::{RoundView, WaitKind};
 use crate::live::{self, Found};
@@ -84,13 +84,16 @@ pub(super) async fn rounds() -> Result<Vec<Found>, Failure> {
 /// The newest sessions whose last round waits and has no process, with what for. A store that cannot be asked is told on
 /// standard error: what runs is known without it.
 async fn suspended(config: &Config, found: &[Found]) -> Vec<(SessionRecord, &'static str)> {
-    let asked =
-        async { Ok::<_, Failure>(open::store(config).await?.sessions(open::TENANT, &open::user(), SESSIONS).await?) };
-    let sessions = match asked.await {
-        Ok(sessions) => sessions,
+    let asked = async {
+        let store = open::store(config).await?;
+        let sessions = store.sessions(open::TENANT, &open::user(), SESSIONS).await?;
+        Ok::<_, Failure>((store, sessions))
+    };
+    let (store, sessions) = match asked.await {
+        Ok(asked) => asked,
         Err(failure) => {
             note!("the store cannot be asked for programs that wait: {}", failure.message);
-            Vec::new()
+            return Vec::new();
         }
     };
     let waits = |session: SessionRecord| {
@@ -104,7 +107,13 @@ async fn suspended(config: &Config, found: &[Found]) -> Vec<(SessionRecord, &'st
         };
         (!found.iter().any(|one| one.view.session == session.id)).then_some((session, what))
     };
-    sessions.into_iter().filter_map(waits).collect()
+    let mut waiting: Vec<_> = sessions.into_iter().filter_map(waits).collect();
+    for (session, what) in &mut waiting {
+        if resume::awaits_task(store.as_ref(), session).await {
+            *what = "a task";
+        }
+    }
+    waiting
 }
 
 /// How a round is named on the command line.
@@ -133,6 +142,7 @@ fn waits(view: &RoundView) -> String {
     let what = match first.kind {
         WaitKind::Approval => "an approval of ",
         WaitKind::Answer => "an answer to ",
+        WaitKind::Task => "the task of ",
         WaitKind::Call => "",
     };
     let more = view.waits.len() - 1;

@@ -12,7 +12,9 @@ use crate::agent::{Agent, Cause, Verdict};
 use crate::config::Config;
 use crate::gate::{AnswerError, Order, answer, waiting};
 use crate::interpreter::Interpreter;
+use crate::record::{Outcome, SessionRecord, SessionStatus};
 use crate::session::Session;
+use crate::store::Store;
 
 /// How to go on.
 #[derive(Debug, Clone, Copy, Args)]
@@ -110,10 +112,21 @@ pub(super) async fn state(agent: &Agent, session: &Session) -> Result<Option<Str
     })
 }
 
+/// True if the session's last round waits for a task; false if it sleeps, or waits for nothing.
+pub(super) async fn awaits_task(store: &dyn Store, session: &SessionRecord) -> bool {
+    if session.status != SessionStatus::AwaitingTask {
+        return false;
+    }
+    let last = store.rounds(&session.id, session.rounds.saturating_sub(1)).await.unwrap_or_default().pop();
+    let outcome = last.and_then(|round| round.outcome);
+    matches!(outcome, Some(Outcome::Suspended { on, .. }) if on == "task")
+}
+
 /// Says on standard error what makes a program go on that waits.
 pub(super) fn tell_how_to_go_on(id: &str, on: &str) {
     match on {
         "sleep" => note!("hint: it goes on when the time has come: fimble sessions resume {id}"),
+        "task" => note!("hint: it goes on when the task is done: fimble sessions resume {id}"),
         "plan" => note!("hint: fimble sessions answer {id} yes|no|'strike 2 3'"),
         "approval" => {
             note!("hint: fimble sessions answer {id} yes|no|always; `fimble sessions edit {id}` changes the program")

@@ -174,7 +174,12 @@ impl Sessions {
                 let _hold = open::hold_id(&config, session.store(), &id).await?;
                 let refused = |error| branch_failure(&id, &error);
                 session.check_round(at).await.map_err(refused)?;
-                abandon(&mut session, &format!("the session goes back to round {at}")).await?;
+                // Only what waits may have to be stopped by its toolkit.
+                let gate = match session.open_round() {
+                    Some(_) => Some(open::gate(&config).await?),
+                    None => None,
+                };
+                abandon(&mut session, gate.as_deref(), &format!("the session goes back to round {at}")).await?;
                 let round = session.rewind(at).await.map_err(refused)?;
                 out!("round {}: {}", round.number, round.goal);
                 print_changes(&session.changes(round.number - 1, round.number).await?);
@@ -198,7 +203,7 @@ fn branch_failure(id: &str, error: &BranchError) -> Failure {
 pub(super) async fn list(store: &dyn Store) -> Result<(), Failure> {
     for session in store.sessions(open::TENANT, &open::user(), LISTED).await? {
         let when = session.updated_at.strftime("%Y-%m-%d %H:%M");
-        let state = state(&session);
+        let state = if resume::awaits_task(store, &session).await { "(waits for a task)" } else { state(&session) };
         let gap = if state.is_empty() { "" } else { "  " };
         out!("{}  {when}  {:>3} rounds  {}{gap}{state}", session.id, session.rounds, title(&session));
     }
@@ -328,6 +333,7 @@ fn print_origin(Origin { variable, round, statement, calls }: &Origin) {
         let end = match &call.status {
             CallStatus::Waiting => "waits for an approval".to_owned(),
             CallStatus::Approved | CallStatus::Requested => "no answer".to_owned(),
+            CallStatus::Pending { .. } => "waits for its task".to_owned(),
             CallStatus::Done { result } => clip(&result.to_string(), 60),
             CallStatus::Failed { error } => format!("failed: {}", clip(&error.message, 60)),
         };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::consent::{ALWAYS, Approval, Caller, Consent};
 use super::plan::{self, PLAN_ANSWERS, Plan, PlanConsent};
 use super::replay::end_after;
-use super::{Gate, MemoryError, Secrets, cards};
+use super::{Gate, MemoryError, Secrets, cards, task};
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
 use crate::store::StoreError;
@@ -25,19 +25,21 @@ pub(super) const DOUBT: &str = "doubt";
 pub(super) const PLAN: &str = "plan";
 /// The program sleeps.
 pub(super) const SLEEP: &str = "sleep";
+/// The system behind a toolkit works at a task.
+pub(super) const TASK: &str = "task";
 
 /// What a suspended round waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waiting {
     /// The round's number.
     pub round: u64,
-    /// `approval`, `plan`, `question`, `card`, `doubt` or `sleep`.
+    /// `approval`, `plan`, `question`, `card`, `doubt`, `task` or `sleep`.
     pub on: String,
-    /// The question, or until when it sleeps.
+    /// The question, until when it sleeps, or what works at its task.
     pub text: String,
     /// Answers that make sense; empty if any does, or none.
     pub choices: Vec<String>,
-    /// When it goes on by itself, if it does.
+    /// When it goes on by itself, if it does, or its tasks are looked at.
     pub until: Option<Timestamp>,
     call: CallRecord,
     /// When the round's last call ended.
@@ -94,7 +96,7 @@ impl AnswerError {
         match self {
             AnswerError::NothingWaits(id) => Some(format!("`fimble sessions show {id}` shows how it stands")),
             AnswerError::NotAnAnswer { choices, .. } if choices.is_empty() => {
-                Some("it goes on by itself when the time has come; `fimble sessions resume` waits for it".to_owned())
+                Some("it goes on by itself when the time has come or the task is done; `fimble sessions resume` waits for it".to_owned())
             }
             AnswerError::NotAnAnswer { choices, .. } => Some(format!("answer {}", choices.join(" or "))),
             AnswerError::NotAnApproval { hint, .. } => Some(hint.clone()),
@@ -118,6 +120,7 @@ pub async fn waiting(session: &Session, gate: &Gate) -> Result<Option<Waiting>, 
     };
     let calls = session.calls(round).await?;
     let ended = calls.iter().filter_map(|call| call.done_at).max();
+    let next_look = calls.iter().filter(|call| is_pending(call)).map(task::look_at).min();
     let call = calls.into_iter().find(|call| call.key == key).ok_or_else(|| StoreError::Corrupt {
         what: "round",
         message: format!("round {round} waits for the call `{key}`, which is not in its journal"),
@@ -150,6 +153,10 @@ pub async fn waiting(session: &Session, gate: &Gate) -> Result<Option<Waiting>, 
             let at = call.requested_at.checked_add(wait).unwrap_or(Timestamp::MAX);
             until = Some(at);
             self::until(at)
+        }
+        TASK => {
+            until = next_look;
+            self::task(&call)
         }
         _ => {
             choices = ["yes", "no", ALWAYS].map(str::to_owned).into();
@@ -207,7 +214,7 @@ pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), An
             Doubt::Again => call.status = CallStatus::Approved,
             doubt => call.status = CallStatus::Failed { error: doubt.error(&call) },
         },
-        SLEEP => return Err(no_answer()),
+        SLEEP | TASK => return Err(no_answer()),
         _ => match approval(session, gate, &call).read(said) {
             Ok(Consent::Once) => call.status = CallStatus::Approved,
             Ok(Consent::Always(scope)) => {
@@ -241,11 +248,18 @@ pub async fn withdraw(session: &Session, gate: &Gate) -> Result<(), AnswerError>
     };
     let error = match on.as_str() {
         DOUBT => Doubt::Stop.error(&call),
+        TASK => {
+            let sentence = format!("the user edited the program from here on; the task of {} was stopped", name(&call));
+            ToolError::new(ErrorKind::Denied, sentence)
+        }
         _ => {
             let sentence = format!("the user edited the program from here on; {} was not called", name(&call));
             ToolError::new(ErrorKind::Denied, sentence)
         }
     };
+    if let CallStatus::Pending { task, .. } = &call.status {
+        gate.abandon_task(session, &call, task).await;
+    }
     call.status = CallStatus::Failed { error };
     call.done_at = Some(end_after(ended));
     Ok(session.journal(round).finish(&call).await?)
@@ -320,6 +334,19 @@ fn caller(session: &Session) -> Caller<'_> {
 /// Until when a program sleeps, in words.
 pub(super) fn until(at: Timestamp) -> String {
     format!("it sleeps until {}", at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S"))
+}
+
+/// What a program waits for whose call became a task, in words.
+pub(super) fn task(call: &CallRecord) -> String {
+    let what = match &call.status {
+        CallStatus::Pending { what, .. } if !what.is_empty() => format!(": {what}"),
+        _ => String::new(),
+    };
+    format!("it waits for {}{what}", name(call))
+}
+
+fn is_pending(call: &CallRecord) -> bool {
+    matches!(call.status, CallStatus::Pending { .. })
 }
 
 pub(super) fn name(record: &CallRecord) -> String {

@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use fimble_toolkit::{Call, ErrorKind, Operation, Preview, Risk, SessionContext, ToolError, Toolkit};
+use fimble_toolkit::{Call, ErrorKind, Operation, Poll, Preview, Risk, SessionContext, ToolError, Toolkit};
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -11,7 +11,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::consent::{Caller, Consent};
 use super::hooks::Subject;
+use super::limits::Places;
+use super::locks::Held;
 use super::round::is_own;
+use super::task::SHORTEST_PAUSE;
 use super::{Attendant, Decision, Gate, Judgement};
 use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
@@ -79,12 +82,49 @@ impl Gate {
                 }
             },
         }
-        let result = self.run(found.as_ref(), &declared, &record, record.arguments.clone(), &context).await;
+        let result = self.make(found.as_ref(), &declared, &record, &context).await;
         self.hooks.after_call(&subject, &record, &result).await;
         result
     }
 
-    /// Waits for the call's turn, runs the toolkit within its deadline, bounds the result and masks it.
+    /// Makes a call that is in no journal, and waits for its task if it becomes one.
+    async fn make(
+        &self,
+        toolkit: &dyn Toolkit,
+        operation: &Operation,
+        record: &CallRecord,
+        context: &SessionContext,
+    ) -> Result<Value, ToolError> {
+        let _turn = self.turn(record, &record.arguments, context).await?;
+        let mut poll = self.run(toolkit, operation, record, record.arguments.clone(), context).await?;
+        loop {
+            match poll {
+                Poll::Ready(value) => return Ok(value),
+                Poll::Pending(pending) => {
+                    tokio::time::sleep(pending.look_in.max(SHORTEST_PAUSE)).await;
+                    poll = self.look(toolkit, operation, record, context, &pending.task).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits for the call's turn.
+    pub(super) async fn turn(
+        &self,
+        record: &CallRecord,
+        arguments: &Map<String, Value>,
+        context: &SessionContext,
+    ) -> Result<Turn, ToolError> {
+        // The system toolkit acts on the session alone.
+        if is_own(record) {
+            return Ok(Turn::default());
+        }
+        let called = format!("{}.{}", record.toolkit, record.operation);
+        let places = self.limits.pass(&called, context).await?;
+        Ok(Turn { _places: places, resources: self.locks.take(&called, arguments).await? })
+    }
+
+    /// Runs the toolkit within its deadline, bounds the result and masks it.
     pub(super) async fn run(
         &self,
         toolkit: &dyn Toolkit,
@@ -92,23 +132,82 @@ impl Gate {
         record: &CallRecord,
         arguments: Map<String, Value>,
         context: &SessionContext,
-    ) -> Result<Value, ToolError> {
-        // The system toolkit acts on the session alone.
-        let _turn = match is_own(record) {
-            true => Default::default(),
-            false => {
-                let called = format!("{}.{}", record.toolkit, record.operation);
-                let places = self.limits.pass(&called, context).await?;
-                (places, self.locks.take(&called, &arguments).await?)
-            }
-        };
+    ) -> Result<Poll, ToolError> {
         let cancellation = CancellationToken::new();
         // Whichever way this future ends, dropped or done, a task that the toolkit handed the token to learns of it.
         let _guard: DropGuard = cancellation.clone().drop_guard();
         let call = call_of(record, arguments, context, cancellation);
+        let poll = self.bounded(operation, record, toolkit.begin(call)).await?;
+        self.keepable(toolkit, record, context, poll).await
+    }
+
+    /// Looks how far the task of a call is, as [`run`](Self::run) does.
+    pub(super) async fn look(
+        &self,
+        toolkit: &dyn Toolkit,
+        operation: &Operation,
+        record: &CallRecord,
+        context: &SessionContext,
+        task: &Value,
+    ) -> Result<Poll, ToolError> {
+        if self.is_overdue(record) {
+            self.stop(toolkit, record, context, task).await;
+            let (called, seconds) = (&record.operation, self.config.task_s);
+            let message = format!("{called} is not done after {seconds} s and is not waited for any longer");
+            return Err(ToolError::new(ErrorKind::Timeout, message));
+        }
+        let call = call_of(record, record.arguments.clone(), context, CancellationToken::new());
+        let poll = self.bounded(operation, record, toolkit.poll(call, task)).await?;
+        self.keepable(toolkit, record, context, poll).await
+    }
+
+    /// Tells the toolkit that nobody waits for the task of a call.
+    pub(super) async fn abandon(
+        &self,
+        toolkit: &dyn Toolkit,
+        record: &CallRecord,
+        context: &SessionContext,
+        task: &Value,
+    ) {
+        let call = call_of(record, record.arguments.clone(), context, CancellationToken::new());
+        if AssertUnwindSafe(toolkit.abandon(call, task)).catch_unwind().await.is_err() {
+            tracing::warn!("{}.{} panicked while its task was stopped", record.toolkit, record.operation);
+        }
+    }
+
+    /// A task can be waited for if what it is found by can be kept.
+    async fn keepable(
+        &self,
+        toolkit: &dyn Toolkit,
+        record: &CallRecord,
+        context: &SessionContext,
+        poll: Poll,
+    ) -> Result<Poll, ToolError> {
+        let Poll::Pending(mut pending) = poll else { return Ok(poll) };
+        let text = json_text(&pending.task);
+        let limit = self.config.arguments_kib.saturating_mul(1_024);
+        let problem = match text.len() as u64 {
+            bytes if bytes > limit => format!("has {bytes} bytes, more than the {limit} allowed"),
+            _ if self.secrets.finds(&text) => "holds the value of a secret, and those are kept nowhere".to_owned(),
+            _ => {
+                pending.what = self.secrets.mask(&pending.what);
+                return Ok(Poll::Pending(pending));
+            }
+        };
+        self.stop(toolkit, record, context, &pending.task).await;
+        let message = format!("{} was stopped: what its task is found by {problem}", record.operation);
+        Err(ToolError::failed(message).with_hint("tell the user, who can tell the toolkit's author"))
+    }
+
+    async fn bounded(
+        &self,
+        operation: &Operation,
+        record: &CallRecord,
+        asked: impl Future<Output = Result<Poll, ToolError>> + Send,
+    ) -> Result<Poll, ToolError> {
         let limit = operation.timeout.unwrap_or_else(|| self.config.call_timeout());
         // A toolkit's defect must cost its call, not the conversation.
-        let guarded = AssertUnwindSafe(toolkit.call(call)).catch_unwind().map(|result| {
+        let guarded = AssertUnwindSafe(asked).catch_unwind().map(|result| {
             result.unwrap_or_else(|_| {
                 let name = format!("{}.{}", record.toolkit, record.operation);
                 Err(ToolError::failed(format!("{name} panicked, which is a defect of the toolkit"))
@@ -117,12 +216,13 @@ impl Gate {
         });
         let result = tokio::time::timeout(limit, guarded).await.unwrap_or_else(|_| Err(late(record, limit)));
         match result {
-            Ok(mut value) => {
+            Ok(Poll::Ready(mut value)) => {
                 self.refuse_giant(&value)?;
                 self.secrets.mask_value(&mut value);
                 self.registry.observe(&record.toolkit, operation, &value);
-                Ok(value)
+                Ok(Poll::Ready(value))
             }
+            Ok(pending) => Ok(pending),
             Err(error) => Err(self.told(error)),
         }
     }
@@ -171,6 +271,20 @@ impl Gate {
         }
         let message = format!("the arguments of {called} have {bytes} bytes, more than the {limit} allowed");
         Err(ToolError::invalid_argument(message).with_hint("pass less"))
+    }
+}
+
+/// A call's turn, until this is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    _places: Places,
+    resources: Held,
+}
+
+impl Turn {
+    /// True if it has what others wait for.
+    pub(super) fn has_resource(&self) -> bool {
+        !self.resources.is_empty()
     }
 }
 

@@ -106,7 +106,7 @@ pub async fn execute(
     order: Order,
     settle: Settle<'_>,
 ) -> Result<Executed, ExecuteError> {
-    abandon(session, "another program was run in its place").await?;
+    abandon(session, Some(stage.gate), "another program was run in its place").await?;
     let Program { prefix, hole, suffix, .. } = program;
     let (goal, parents) = (order.goal.clone(), order.parents.clone());
     let mut round = session.begin_round(goal, parents, prefix.clone(), hole.clone(), suffix.clone()).await?;
@@ -157,13 +157,14 @@ pub async fn resume(
     performance.until_it_ends(round, calls, told).await.map(Some)
 }
 
-/// Gives up a round that was cut off or waits: it is stored as stopped, with nothing carried. Its calls stay in the journal.
+/// Gives up a round that was cut off or waits: it is stored as stopped, with nothing carried. Its calls stay in the journal; tasks
+/// that it waits for are stopped by their toolkits, or go on without a gate.
 ///
 /// # Errors
 /// Those of the store.
-pub async fn abandon(session: &mut Session, why: &str) -> Result<Option<Round>, StoreError> {
+pub async fn abandon(session: &mut Session, gate: Option<&Gate>, why: &str) -> Result<Option<Round>, StoreError> {
     let Some(mut round) = session.reopen_round() else { return Ok(None) };
-    end_cut_off_calls(session, &round, &session.emitter()).await?;
+    end_cut_off_calls(session, gate, &round, &session.emitter()).await?;
     let message = format!("the program was cut off and given up: {why}; nothing that it assigned was kept");
     round.outcome = Some(Outcome::Stopped { limit: "abandoned".to_owned(), message });
     round.ended_at = Some(Timestamp::now());
@@ -172,7 +173,12 @@ pub async fn abandon(session: &mut Session, why: &str) -> Result<Option<Round>, 
 }
 
 /// Ends the calls that the program, or its end, left unanswered: their toolkits were told to stop.
-pub(super) async fn end_cut_off_calls(session: &Session, round: &Round, emitter: &Emitter) -> Result<(), StoreError> {
+pub(super) async fn end_cut_off_calls(
+    session: &Session,
+    gate: Option<&Gate>,
+    round: &Round,
+    emitter: &Emitter,
+) -> Result<(), StoreError> {
     let journal = session.journal(round.number);
     for mut call in session.calls(round.number).await? {
         if matches!(call.status, CallStatus::Done { .. } | CallStatus::Failed { .. }) {
@@ -184,6 +190,9 @@ pub(super) async fn end_cut_off_calls(session: &Session, round: &Round, emitter:
             call.done_at = Some(Timestamp::now());
             journal.finish(&call).await?;
             continue;
+        }
+        if let (Some(gate), CallStatus::Pending { task, .. }) = (gate, &call.status) {
+            gate.abandon_task(session, &call, task).await;
         }
         let error = ToolError::new(ErrorKind::Failed, "cut off: the program no longer waited for the answer");
         let content = error.to_string();

@@ -72,6 +72,8 @@ pub enum WaitKind {
     Approval,
     /// A person is to answer a question.
     Answer,
+    /// A task is to end that the system behind a toolkit works at.
+    Task,
     /// A call is to return.
     Call,
 }

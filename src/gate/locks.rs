@@ -87,7 +87,14 @@ pub(super) struct Locks {
 pub(super) struct Held {
     // In this order: nobody here may find the file locked by us.
     _files: Vec<File>,
-    _here: Vec<OwnedMutexGuard<()>>,
+    here: Vec<OwnedMutexGuard<()>>,
+}
+
+impl Held {
+    /// True if the call changes nothing that others may want.
+    pub fn is_empty(&self) -> bool {
+        self.here.is_empty()
+    }
 }
 
 impl Locks {
@@ -121,7 +128,7 @@ impl Locks {
             };
             let Some(mutex) = HERE.get(place as usize) else { continue };
             let here = tokio::time::timeout_at(until, Arc::clone(mutex).lock_owned()).await.map_err(|_| busy())?;
-            held._here.push(here);
+            held.here.push(here);
             if let Some(folder) = &self.folder {
                 let file = open(folder, place).map_err(|error| unusable(called, folder, &error))?;
                 loop {

@@ -7,7 +7,8 @@
 //!    person is asked it is in the journal as waiting;
 //! 5. it is journaled as requested: from here on it may have acted;
 //! 6. it waits its turn: limits of rate and number (`limits.rs`), then the resources that it changes (`locks.rs`);
-//! 7. the toolkit is called, within the deadline (`call.rs`, the only place);
+//! 7. the toolkit is called, within the deadline (`call.rs`, the only place); if the system behind it takes the call on as a
+//!    task, what that is found by is journaled, and it is looked at until it is done (`task.rs`);
 //! 8. the result is bounded, masked (`secrets/`), and journaled as done or failed;
 //! 9. hooks: `PostToolUse` may tell the model something, or end the round; then the program gets the answer.
 //!
@@ -41,6 +42,7 @@ mod risk;
 mod round;
 mod secrets;
 mod system;
+mod task;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -111,7 +113,9 @@ pub struct Config {
     pub plan_kib: u64,
     /// The longest `system_toolkit.sleep` in seconds. Default 604,800, a week.
     pub sleep_s: f64,
-    /// Seconds that a program's process is kept while it waits for a person or sleeps; it runs again from its journal
+    /// The longest that a call may wait for a task that the system behind its toolkit took on, in seconds. Default 604,800, a week.
+    pub task_s: f64,
+    /// Seconds that a program's process is kept while it waits for a person or a task, or sleeps; it runs again from its journal
     /// afterwards. Default 30.
     pub grace_s: f64,
     /// Milliseconds after which the events of a round under way are stored, for those who follow it. Default 500.
@@ -137,6 +141,7 @@ impl Default for Config {
             plan_effects: 200,
             plan_kib: 4_096,
             sleep_s: 604_800.0,
+            task_s: 604_800.0,
             grace_s: 30.0,
             flush_ms: 500,
             describe_tokens: 560,
@@ -173,8 +178,8 @@ pub trait Attendant: Send + Sync {
     }
     /// The answer to a question; `None` if nobody is there to give one.
     async fn answer(&self, question: &str, choices: &[String]) -> Option<String>;
-    /// Whether a round that sleeps longer than its process is kept is waited for here; otherwise somebody resumes it when the
-    /// time has come. Default true.
+    /// Whether a round that sleeps, or waits for a task, longer than its process is kept is waited for here; otherwise somebody
+    /// resumes it when the time has come. Default true.
     fn waits_out_sleep(&self) -> bool {
         true
     }

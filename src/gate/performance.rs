@@ -248,7 +248,9 @@ impl Performance<'_, '_> {
             Outcome::Suspended { on, .. } if [answer::QUESTION, answer::CARD].contains(&on.as_str()) => {
                 SessionStatus::AwaitingUser
             }
-            Outcome::Suspended { on, .. } if on == answer::SLEEP => SessionStatus::AwaitingTask,
+            Outcome::Suspended { on, .. } if [answer::SLEEP, answer::TASK].contains(&on.as_str()) => {
+                SessionStatus::AwaitingTask
+            }
             _ => SessionStatus::AwaitingApproval,
         });
         round.outcome = Some(outcome);
@@ -282,6 +284,11 @@ impl Performance<'_, '_> {
                 () = tokio::time::sleep(left) => true,
                 () = cancel.cancelled() => false,
             },
+            End::Task if !self.stage.attendant.waits_out_sleep() => false,
+            End::Task => tokio::select! {
+                moved = self.until_a_task_moves() => moved.map(|()| true)?,
+                () = cancel.cancelled() => false,
+            },
         };
         if goes_on {
             self.session.set_status(SessionStatus::Running);
@@ -295,7 +302,7 @@ impl Performance<'_, '_> {
         // Not before: a round that runs again would show the rest after the beginning.
         played.host.end_prints();
         let emitter = self.session.emitter();
-        end_cut_off_calls(self.session, &round, &emitter).await?;
+        end_cut_off_calls(self.session, Some(gate), &round, &emitter).await?;
         let finished = &played.finished;
         let ran_on = matches!(finished.ending, Ending::Returned { .. } | Ending::Raised { .. });
         let diverged = played.host.effects().diverged().or_else(|| played.host.missing().filter(|_| ran_on));
@@ -463,6 +470,7 @@ pub(super) fn call_line(gate: &Gate, call: &CallRecord) -> String {
         CallStatus::Done { .. } => line,
         CallStatus::Failed { error } => format!("{line} failed: {error}"),
         CallStatus::Waiting => format!("{line} waits for an approval"),
+        CallStatus::Pending { .. } => format!("{line} waits for its task"),
         CallStatus::Approved | CallStatus::Requested => format!("{line} was cut off"),
     };
     gate.secrets().mask(&line)

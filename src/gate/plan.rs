@@ -279,7 +279,8 @@ impl Mode {
     pub fn of(calls: &[CallRecord]) -> Self {
         let Some(record) = calls.iter().find(|call| is_plan(call)) else { return Mode::Act };
         match &record.status {
-            CallStatus::Requested => Mode::Draw(Draft::default()),
+            // A plan is no toolkit's: it has no task.
+            CallStatus::Requested | CallStatus::Pending { .. } => Mode::Draw(Draft::default()),
             CallStatus::Approved | CallStatus::Done { .. } => match of_record(record) {
                 Some(plan) => Mode::Carry(Arc::new(plan)),
                 None => Mode::Rejected(UNREADABLE.to_owned()),

@@ -127,7 +127,8 @@ impl Replay {
     pub fn missing(&self) -> Option<String> {
         let calls = lock(&self.calls);
         let may_have_acted = |call: &&CallRecord| {
-            call.risk != Risk::Read && matches!(call.status, CallStatus::Requested | CallStatus::Done { .. })
+            call.risk != Risk::Read
+                && matches!(call.status, CallStatus::Requested | CallStatus::Pending { .. } | CallStatus::Done { .. })
         };
         let call = calls.values().find(may_have_acted)?;
         Some(format!(

@@ -17,7 +17,7 @@ use super::cards::{self, Cards};
 use super::consent::{Caller, Consent};
 use super::effects::Effects;
 use super::hooks::{HookEvent, Hooked};
-use super::live::{Running, WaitKind};
+use super::live::Running;
 use super::patience::{Patience, Suspension};
 use super::plan::Mode;
 use super::replay::{Replay, Teller};
@@ -150,6 +150,8 @@ impl RoundGate {
         let mut arguments = arguments;
         let mut record = match start {
             Start::Again(record) if record.done_at.is_some() => return self.answered(record).await,
+            // It was made, and hooks and policy had their say.
+            Start::Again(record) if matches!(record.status, CallStatus::Pending { .. }) => record,
             Start::Again(record) => {
                 let (record, hooked) = self.hooked(record, true, &operation, &mut arguments).await?;
                 self.go_on(record, &operation, &arguments, &hooked).await?
@@ -161,12 +163,8 @@ impl RoundGate {
         };
         self.tell_request(&record);
         let begun = Instant::now();
-        let waiting = self.running.wait(WaitKind::Call, &called);
         let is_own = is_own(&record);
-        let acting = (!is_own).then(|| Acting::new(&self.acting));
-        self.system.begun(&record);
-        let result = self.gate.run(toolkit.as_ref(), &operation, &record, arguments, &self.context).await;
-        drop(waiting);
+        let (result, acting) = self.act(&mut record, toolkit.as_ref(), &operation, arguments).await;
         crash::point("call acted");
         self.finish(&mut record, &result).await.map_err(|error| {
             ToolError::new(ErrorKind::Denied, format!("the call was made, but its result cannot be journaled: {error}"))
@@ -204,7 +202,9 @@ impl RoundGate {
             }
             CallStatus::Done { result } => Ok(result),
             // Only those two have an end.
-            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested => Ok(Value::Null),
+            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested | CallStatus::Pending { .. } => {
+                Ok(Value::Null)
+            }
         }
     }
 
@@ -415,7 +415,7 @@ impl RoundGate {
                 (error.to_string(), true)
             }
             CallStatus::Done { result } => (cut(&json_text(result), self.event_bytes()), false),
-            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested => return,
+            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested | CallStatus::Pending { .. } => return,
         };
         self.teller.emit(EventKind::ToolCallResult {
             message_id: format!("{}-result", record.key),
@@ -463,12 +463,12 @@ pub(super) fn not_journaled(error: StoreError) -> ToolError {
 }
 
 /// A toolkit that acts, until this is dropped.
-struct Acting<'a> {
+pub(super) struct Acting<'a> {
     count: &'a watch::Sender<usize>,
 }
 
 impl<'a> Acting<'a> {
-    fn new(count: &'a watch::Sender<usize>) -> Self {
+    pub(super) fn new(count: &'a watch::Sender<usize>) -> Self {
         count.send_modify(|acting| *acting += 1);
         Self { count }
     }

@@ -159,7 +159,9 @@ impl Counted {
     fn count(&mut self, call: &CallRecord) {
         self.calls += 1;
         match &call.status {
-            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested => self.open += 1,
+            CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested | CallStatus::Pending { .. } => {
+                self.open += 1;
+            }
             CallStatus::Done { .. } => {}
             CallStatus::Failed { error } => *self.errors.entry(word(error.kind)).or_default() += 1,
         }

@@ -1,7 +1,8 @@
 //! A2A agents as toolkits: another agent is given messages with `send`, and answers with a message or a task.
 //!
 //! A2A 1.0 over JSON-RPC is spoken. A task that needs more input comes back as a state with the agent's question; the
-//! program goes on with `send(…, task_id=…)`. A program that stops waiting cancels its task. What an agent says is from
+//! program goes on with `send(…, task_id=…)`. An agent that works at a task is asked for it from time to time, by whoever goes on
+//! with the call. A program that stops waiting cancels its task. What an agent says is from
 //! outside and bounded. What is not protected: what it says reaches the model as it said it, and nobody but the agent knows
 //! what it does with a message. Credentials go to the origin of the card only.
 //!
@@ -12,6 +13,8 @@ mod card;
 mod client;
 mod error;
 mod limits;
+mod streams;
+mod task;
 mod toolkit;
 
 use std::collections::BTreeMap;

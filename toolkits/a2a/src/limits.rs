@@ -9,7 +9,7 @@ pub struct Limits {
     pub connect: Duration,
     /// How long `send` waits for an answer if its caller does not say; the task goes on after that. Default 120 s.
     pub wait: Duration,
-    /// The most that a caller of `send` can have it wait. Default 1,800 s.
+    /// The most that a caller of `send` can have it wait. Default 604,800 s, a week.
     pub longest_wait: Duration,
     /// How long the answer to a single question, such as the state of a task, may take. Default 30 s.
     pub request: Duration,
@@ -32,7 +32,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(20),
             wait: Duration::from_secs(120),
-            longest_wait: Duration::from_secs(1_800),
+            longest_wait: Duration::from_secs(604_800),
             request: Duration::from_secs(30),
             card_bytes: 1024 * 1024,
             answer_bytes: 8 * 1024 * 1024,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Declaration, ErrorKind, Operation, Parameter, Risk, ToolError, Toolkit, python_name};
+use fimble_toolkit::{
+    Call, Declaration, ErrorKind, Operation, Parameter, Pending, Poll, Risk, ToolError, Toolkit, python_name,
+};
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
@@ -14,6 +16,8 @@ use uuid::Uuid;
 use crate::answer::{Answer, schema};
 use crate::client::{Peer, Results};
 use crate::limits::line;
+use crate::streams::{Stream, Streams};
+use crate::task::Task;
 use crate::{Agent, Error, Limits, card};
 
 /// An agent that was reached once.
@@ -21,6 +25,7 @@ pub(crate) struct AgentToolkit {
     peer: Peer,
     card: card::Card,
     declaration: Declaration,
+    streams: Streams,
 }
 
 impl AgentToolkit {
@@ -47,7 +52,11 @@ impl AgentToolkit {
             description: card.description.clone(),
             operations: operations(&limits),
         };
-        Ok(Self { peer: peer.moved(card.url.clone()), card, declaration })
+        Ok(Self { peer: peer.moved(card.url.clone()), card, declaration, streams: Streams::default() })
+    }
+
+    fn called(&self, call: &Call) -> String {
+        format!("{}.{}()", self.declaration.name, call.operation)
     }
 
     fn parameters(&self, fields: Value) -> Value {
@@ -58,7 +67,8 @@ impl AgentToolkit {
         Value::Object(fields)
     }
 
-    async fn send(&self, called: &str, call: &Call) -> Result<Value, ToolError> {
+    /// Gives the agent a message. What is open is its task, which is cancelled when that is dropped.
+    async fn send(&self, called: &str, call: &Call) -> Result<(Poll, Open<'_>), ToolError> {
         let limits = &self.peer.limits;
         let wait: Option<f64> = call.argument("wait_s")?;
         let wait = match wait {
@@ -78,27 +88,100 @@ impl AgentToolkit {
             fields["configuration"] = json!({"returnImmediately": true});
         }
         let parameters = self.parameters(fields);
-        let until = Instant::now() + wait;
         // What is not yet a task cannot be asked for later, so that it may take longer than the caller wants to wait.
         let most = wait.max(limits.request);
+        let (until, is_own) = (Instant::now() + wait, own.is_some());
         let begun = begin(self.peer.clone(), self.card.streaming, called.to_owned(), parameters, most);
         let mut open =
             Open { toolkit: self, begun: Some(tokio::spawn(begun)), answer: Answer::default(), own, waits: true };
         let results = match open.begin(called).await {
-            Err(error) if error.kind == ErrorKind::Timeout && open.own.is_some() => {
-                return self.about(called, "GetTask", call).await;
+            Err(error) if error.kind == ErrorKind::Timeout && is_own => {
+                return Ok((Poll::Ready(self.about(called, "GetTask", call).await?), open));
             }
             begun => begun?,
         };
-        self.follow(results, until, &mut open).await?;
-        if !open.answer.is_over() {
-            self.poll(called, until, &mut open).await?;
+        let mut stream = Stream { results, answer: std::mem::take(&mut open.answer) };
+        let heard = self.hear(&mut stream, until, is_own).await;
+        // What is to be cancelled if this fails.
+        open.answer.task.clone_from(&stream.answer.task);
+        open.answer.state = stream.answer.state;
+        heard?;
+        let Some(id) = stream.answer.task.clone().filter(|_| !stream.answer.is_over()) else {
+            return Ok((Poll::Ready(self.result(called, &stream.answer)?), open));
+        };
+        let task = Task::new(id, until.saturating_duration_since(Instant::now()), is_own);
+        if task.is_over() {
+            return Ok((Poll::Ready(self.result(called, &stream.answer)?), open));
         }
-        open.waits = false;
-        let answer = std::mem::take(&mut open.answer);
+        if self.card.streaming {
+            self.streams.keep(&task.id, stream);
+        }
+        Ok((Poll::Pending(task.pending(&self.peer.name)), open))
+    }
+
+    /// Takes in what the agent tells until it has heard the message: a stream may begin with the task as it was, and the question
+    /// that this message answers.
+    async fn hear(&self, stream: &mut Stream, until: Instant, is_own: bool) -> Result<(), ToolError> {
+        if !is_own || !stream.answer.asks() {
+            return Ok(());
+        }
+        match timeout_at(until, stream.results.next()).await {
+            Ok(Some(Ok(event))) => drop(stream.answer.take(&event)),
+            // A stream that breaks leaves a task that can be asked for.
+            Ok(Some(Err(error))) if error.kind != ErrorKind::Unavailable => return Err(error),
+            Ok(Some(Err(_)) | None) | Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// How far a task is.
+    async fn look(&self, called: &str, task: &Task) -> Result<Poll, ToolError> {
+        if let Some(poll) = self.listen(called, task).await? {
+            return Ok(poll);
+        }
+        let parameters = self.parameters(json!({"id": task.id}));
+        match self.peer.ask(called, "GetTask", parameters, self.peer.limits.request).await {
+            Ok(told) => self.poll_of(called, &Answer::of_task(&told), task),
+            // It may come back as long as somebody waits.
+            Err(error) if is_away(&error) && !task.is_over() => {
+                tracing::debug!(agent = self.peer.name, %error, "a task cannot be asked for now");
+                Ok(Poll::Pending(task.pending(&self.peer.name)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the stream of a task tells within a moment, if it is still open.
+    async fn listen(&self, called: &str, task: &Task) -> Result<Option<Poll>, ToolError> {
+        let Some(mut stream) = self.streams.take(&task.id) else { return Ok(None) };
+        let until = Instant::now() + LISTENING.min(task.left());
+        while !stream.answer.is_over() {
+            match timeout_at(until, stream.results.next()).await {
+                Ok(Some(Ok(event))) => drop(stream.answer.take(&event)),
+                Ok(Some(Err(error))) if error.kind != ErrorKind::Unavailable => return Err(error),
+                Ok(Some(Err(_)) | None) => return Ok(None),
+                Err(_) if task.is_over() => break,
+                Err(_) => {
+                    self.streams.keep(&task.id, stream);
+                    return Ok(Some(Poll::Pending(task.pending(&self.peer.name))));
+                }
+            }
+        }
+        self.poll_of(called, &stream.answer, task).map(Some)
+    }
+
+    fn poll_of(&self, called: &str, answer: &Answer, task: &Task) -> Result<Poll, ToolError> {
+        if answer.is_over() || task.is_over() {
+            return self.result(called, answer).map(Poll::Ready);
+        }
+        Ok(Poll::Pending(task.pending(&self.peer.name)))
+    }
+
+    /// What a call gets.
+    fn result(&self, called: &str, answer: &Answer) -> Result<Value, ToolError> {
         match answer.state {
             Some(state @ ("failed" | "rejected")) => {
-                let said = line(&answer.sentence(), limits.message_characters);
+                let said = line(&answer.sentence(), self.peer.limits.message_characters);
                 let said = Some(said.trim_end_matches('.')).filter(|said| !said.is_empty());
                 let said = said.unwrap_or("it does not say why");
                 let what = if state == "failed" { "failed at it" } else { "does not take it on" };
@@ -106,43 +189,6 @@ impl AgentToolkit {
             }
             _ => self.bounded(called, answer.record()),
         }
-    }
-
-    /// Takes in what the agent tells while it works, until it is done, asks, or `until`.
-    async fn follow(&self, mut results: Results, until: Instant, open: &mut Open<'_>) -> Result<(), ToolError> {
-        // A stream may begin with the task as it was: the question that this message answers.
-        let mut is_old = open.own.is_some() && open.answer.asks();
-        while is_old || !open.answer.is_over() {
-            let next = timeout_at(until, results.next()).await;
-            is_old = false;
-            match next {
-                Ok(Some(Ok(event))) => drop(open.answer.take(&event)),
-                // A stream that breaks leaves a task that can be asked for.
-                Ok(Some(Err(error))) if open.answer.task.is_none() || error.kind != ErrorKind::Unavailable => {
-                    return Err(error);
-                }
-                Ok(Some(Err(_)) | None) | Err(_) => return Ok(()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Asks for the task until it is done, asks, or `until`.
-    async fn poll(&self, called: &str, until: Instant, open: &mut Open<'_>) -> Result<(), ToolError> {
-        let mut pause = FIRST_PAUSE;
-        while let Some(task) = open.answer.task.clone() {
-            if open.answer.is_over() || Instant::now() + pause > until {
-                return Ok(());
-            }
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-            let result = self
-                .peer
-                .ask(called, "GetTask", self.parameters(json!({"id": task})), self.peer.limits.request)
-                .await?;
-            open.answer = Answer::of_task(&result);
-        }
-        Ok(())
     }
 
     async fn about(&self, called: &str, method: &str, call: &Call) -> Result<Value, ToolError> {
@@ -162,9 +208,13 @@ impl AgentToolkit {
     }
 }
 
-/// How long between two questions for a task's state.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long one look reads on in a stream.
+const LISTENING: Duration = Duration::from_secs(1);
+
+/// True if the agent may be there again later.
+fn is_away(error: &ToolError) -> bool {
+    matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Timeout)
+}
 
 /// The message of a call, as the wire has it.
 fn message(call: &Call) -> Result<Value, ToolError> {
@@ -265,15 +315,51 @@ impl Toolkit for AgentToolkit {
     }
 
     async fn call(&self, call: Call) -> Result<Value, ToolError> {
-        let called = format!("{}.{}()", self.declaration.name, call.operation);
+        let called = self.called(&call);
         match call.operation.as_str() {
-            "send" => self.send(&called, &call).await,
+            "send" => {
+                let (mut poll, mut open) = self.send(&called, &call).await?;
+                loop {
+                    match poll {
+                        Poll::Ready(value) => {
+                            open.waits = false;
+                            return Ok(value);
+                        }
+                        Poll::Pending(Pending { task, look_in, .. }) => {
+                            sleep(look_in).await;
+                            poll = self.look(&called, &Task::read(&task)?).await?;
+                        }
+                    }
+                }
+            }
             "get_task" => self.about(&called, "GetTask", &call).await,
             "cancel_task" => self.about(&called, "CancelTask", &call).await,
             other => {
                 let message = format!("{} has no operation `{other}`", self.declaration.name);
                 Err(ToolError::new(ErrorKind::UnknownOperation, message))
             }
+        }
+    }
+
+    async fn begin(&self, call: Call) -> Result<Poll, ToolError> {
+        if call.operation != "send" {
+            return self.call(call).await.map(Poll::Ready);
+        }
+        let (poll, mut open) = self.send(&self.called(&call), &call).await?;
+        open.waits = false;
+        Ok(poll)
+    }
+
+    async fn poll(&self, call: Call, task: &Value) -> Result<Poll, ToolError> {
+        self.look(&self.called(&call), &Task::read(task)?).await
+    }
+
+    async fn abandon(&self, call: Call, task: &Value) {
+        let Some(task) = Task::read(task).ok().filter(|task| !task.is_own) else { return };
+        let parameters = self.parameters(json!({"id": task.id}));
+        let asked = self.peer.ask(&self.called(&call), "CancelTask", parameters, self.peer.limits.request).await;
+        if let Err(error) = asked {
+            tracing::debug!(agent = self.peer.name, %error, "a task that nobody waits for was not cancelled");
         }
     }
 }

@@ -11,6 +11,7 @@ mod error;
 mod name;
 mod named;
 mod person;
+mod poll;
 mod preview;
 mod python_names;
 mod schema;
@@ -24,6 +25,7 @@ pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};
 pub use named::{named_value, offer_values, offered_values};
 pub use person::{Answers, Person};
+pub use poll::{Pending, Poll};
 pub use preview::Preview;
 pub use python_names::{python_name, python_names};
 pub use signature::{annotation, classes, literal, parameter_text, signature};
@@ -53,6 +55,24 @@ pub trait Toolkit: Send + Sync {
 
     /// Runs one operation and returns its result as JSON.
     async fn call(&self, call: Call) -> Result<Value, ToolError>;
+
+    /// Runs one operation, or has the system behind the toolkit take it on. Default: [`call`](Toolkit::call), which waits for
+    /// the result. Dropping the future is as for `call`; a task that was handed back goes on until it is
+    /// [abandoned](Toolkit::abandon).
+    async fn begin(&self, call: Call) -> Result<Poll, ToolError> {
+        self.call(call).await.map(Poll::Ready)
+    }
+
+    /// Looks how far the task is that [`begin`](Toolkit::begin) or an earlier look handed back. It may wait some seconds for news,
+    /// and gives the same result however often it is asked. Whoever asks may be another process, a day later: what it needs
+    /// is in `task`; secrets are masked in the call's arguments. Dropping the future does nothing to the task. A system that is
+    /// away for a while is no error but [`Pending`]; an error ends the call.
+    async fn poll(&self, call: Call, _task: &Value) -> Result<Poll, ToolError> {
+        Err(ToolError::failed(format!("nothing is known of a task of {}", call.operation)))
+    }
+
+    /// Nobody waits for a task any more: it is stopped if it can be. Default: it goes on.
+    async fn abandon(&self, _call: Call, _task: &Value) {}
 
     /// What a call would do. It changes nothing; it may look. Asked for plans of what a program would do, of operations that
     /// change something. Default `None`: it is not known.

@@ -161,7 +161,7 @@ async fn what_fails_says_why() {
             "send",
             json!({"message": "x", "wait_s": -1}),
             ErrorKind::InvalidArgument,
-            "cook_toolkit.send(): `wait_s` must be from 0 to 1800",
+            "cook_toolkit.send(): `wait_s` must be from 0 to 604800",
         ),
         ("nothing", json!({}), ErrorKind::UnknownOperation, "cook_toolkit has no operation `nothing`"),
     ];

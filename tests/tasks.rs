@@ -1,0 +1,163 @@
+//! Calls that a system takes on and answers later: rounds that wait for them without a process, in this process and in
+//! others. How often the system was asked to begin is counted by the system.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+#[path = "agents/scripted.rs"]
+mod scripted;
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use scripted::Agent;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = "\
+answer = await cook_toolkit.send(message='bake', wait_s=3600)
+print(answer.state, answer.text)
+";
+
+/// A folder with a store and a program, and an agent.
+struct World {
+    folder: TempDir,
+    agent: Agent,
+}
+
+impl World {
+    async fn new() -> Self {
+        let (folder, agent) = (TempDir::new().unwrap(), Agent::start().await);
+        agent.configure(&folder.path().join("config"));
+        std::fs::write(folder.path().join("program.py"), PROGRAM).unwrap();
+        Self { folder, agent }
+    }
+
+    fn fimble(&self, grace: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fimble"));
+        command
+            .current_dir(self.folder.path())
+            .args(["-c", "store=\"store.db\"", "-c", "gate.flush_ms=20", "-c", &format!("gate.grace_s={grace}")])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .env("XDG_DATA_HOME", self.folder.path().join("data"))
+            .env("XDG_CONFIG_HOME", self.folder.path().join("config"))
+            .env("XDG_RUNTIME_DIR", self.folder.path());
+        command
+    }
+
+    fn run(&self, grace: &str, arguments: &[&str]) -> Output {
+        self.fimble(grace, arguments).output().unwrap()
+    }
+
+    fn start(&self, grace: &str) -> Child {
+        self.fimble(grace, &["run", "program.py", "--yes"]).spawn().unwrap()
+    }
+
+    fn list(&self) -> String {
+        text(&self.run("30", &["sessions", "list"]).stdout)
+    }
+
+    fn session(&self) -> String {
+        self.list().split_whitespace().next().unwrap().to_owned()
+    }
+
+    /// The program goes on in another process and gets the result, though it was begun once.
+    fn goes_on(&self, grace: &str) {
+        self.agent.is_done();
+        let resumed = self.run(grace, &["sessions", "resume", &self.session()]);
+        assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+        assert_eq!(text(&resumed.stdout), "completed Bread.\n");
+        assert_eq!(self.agent.asked("SendMessage"), 1, "the task was begun once");
+        assert!(!self.list().contains('('), "{}", self.list());
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_round_that_waits_for_a_task_needs_no_process() {
+    let world = World::new().await;
+    let host = world.start("0.1");
+    until("the suspension", || world.list().contains("(waits for a task)"));
+    let shown = text(&world.run("30", &["ps"]).stdout);
+    assert!(shown.trim_end().ends_with("  a task"), "{shown}");
+    let answered = world.run("30", &["sessions", "answer", &world.session(), "yes"]);
+    assert_eq!(answered.status.code(), Some(2));
+    let told = text(&answered.stderr);
+    assert!(told.contains("it waits for cook_toolkit.send: the agent `cook` works at it"), "{told}");
+    assert!(told.contains("hint: it goes on by itself when the time has come or the task is done"), "{told}");
+    kill(host);
+    world.goes_on("0.1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_outlives_the_host_that_began_it() {
+    let world = World::new().await;
+    let host = world.start("30");
+    until("a look at the task", || world.agent.asked("GetTask") > 1);
+    let shown = text(&world.run("30", &["ps"]).stdout);
+    assert!(shown.contains("the task of cook_toolkit.send"), "{shown}");
+    kill(host);
+    world.goes_on("30");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_process_that_suspended_the_round_goes_on_with_it() {
+    let world = World::new().await;
+    let host = world.fimble("0.1", &["run", "program.py", "--yes", "--json"]).spawn().unwrap();
+    until("the suspension", || world.list().contains("(waits for a task)"));
+    let looks = world.agent.asked("GetTask");
+    until("two more looks", || world.agent.asked("GetTask") > looks + 1);
+    world.agent.is_done();
+    let ended = host.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+    let events: Vec<Value> = text(&ended.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_kind = |kind: &str, name: &str| {
+        events.iter().filter(|event| event["type"] == kind && (name.is_empty() || event["name"] == name)).count()
+    };
+    let told = (of_kind("TOOL_CALL_CHUNK", ""), of_kind("TOOL_CALL_RESULT", ""), of_kind("CUSTOM", "round_ended"));
+    assert_eq!(told, (1, 1, 2), "the call is told once, and that the round was suspended and ended");
+    assert_eq!(world.agent.asked("SendMessage"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_nobody_waits_for_any_more_is_cancelled() {
+    let world = World::new().await;
+    let host = world.start("30");
+    until("a look at the task", || world.agent.asked("GetTask") > 0);
+    let killed = world.run("30", &["kill", &world.session()]);
+    assert_eq!(killed.status.code(), Some(0), "{}", text(&killed.stderr));
+    let ended = host.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(3), "{}", text(&ended.stderr));
+    assert_eq!(world.agent.asked("CancelTask"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_by_hand_waits_for_its_task() {
+    let world = World::new().await;
+    let host =
+        world.fimble("0.1", &["toolkits", "call", "cook_toolkit", "send", "message=bake", "--yes"]).spawn().unwrap();
+    until("a look at the task", || world.agent.asked("GetTask") > 0);
+    world.agent.is_done();
+    let ended = host.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+    assert!(text(&ended.stdout).contains("Bread."), "{}", text(&ended.stdout));
+    assert_eq!(world.agent.asked("SendMessage"), 1);
+}
