@@ -8,6 +8,8 @@ mod authoring;
 mod branch;
 #[path = "cli/checked.rs"]
 mod checked;
+#[path = "cli/doctor.rs"]
+mod doctor;
 #[path = "cli/hooks.rs"]
 mod hooks;
 #[path = "cli/kubernetes.rs"]

@@ -4,11 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::toolkit_files::{self, Named};
-use super::{Failure, more_toolkits, open};
+use super::{Failure, hops, open};
 use crate::config::{Config, StorePlace};
 use crate::gate::HookEvent;
 use crate::interpreter::{Ending, Interpreter, Nobody, Run, packages};
@@ -32,7 +30,7 @@ pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
     report("interpreter", check_interpreter(&config).await);
     report("packages", check_packages(&config));
     report("store", check_store(&config).await);
-    for (name, result) in check_servers(&config).await? {
+    for (name, result) in hops::check(&config).await? {
         report(&name, result);
     }
     for (name, result) in check_hooks(&config) {
@@ -84,35 +82,6 @@ async fn check_store(config: &Config) -> Result<String, Failure> {
             format!("{address}, {} sessions; {}", sessions(&store).await?.len(), store.health().await?)
         }
     })
-}
-
-/// The way to each MCP server, hop by hop.
-async fn check_servers(config: &Config) -> Result<Vec<(String, Result<String, Failure>)>, Failure> {
-    let settings = more_toolkits::server_settings();
-    let servers = toolkit_files::servers(config, &open::shipped_names(config)?)?;
-    let told = join_all(servers.iter().map(|Named { server, .. }| fimble_mcp::diagnose(server, &settings))).await;
-    let mut results = Vec::new();
-    for (Named { server, .. }, hops) in servers.iter().zip(told) {
-        for hop in hops {
-            let name = format!("mcp {} {}", server.name, hop.name);
-            let took = hop.took.as_secs_f64() * 1_000.0;
-            results.push((
-                name,
-                match (hop.outcome, hop.hint) {
-                    (Ok(text), Some(hint)) => Ok(format!("{text} ({hint}), {took:.0} ms")),
-                    (Ok(text), None) => Ok(format!("{text}, {took:.0} ms")),
-                    (Err(problem), hint) => {
-                        let failure = Failure::new(5, format!("{problem}, {took:.0} ms"));
-                        Err(match hint {
-                            Some(hint) => failure.with_hint(hint),
-                            None => failure,
-                        })
-                    }
-                },
-            ));
-        }
-    }
-    Ok(results)
 }
 
 /// The hooks, and whether their programs are there. None of them is run.

@@ -11,6 +11,7 @@ mod doctor;
 mod edit;
 mod eval;
 mod hold;
+mod hops;
 mod kill;
 mod model;
 mod more_toolkits;
@@ -120,7 +121,7 @@ enum Command {
 }
 
 /// Why a command failed, with the exit code that says so.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Failure {
     code: u8,
     message: String,

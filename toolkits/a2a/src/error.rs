@@ -30,6 +30,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// The step on the way to a toolkit that failed: `reach`, `card` or `version`.
+    pub fn step(&self) -> &'static str {
+        match self {
+            Self::Unreachable { problem, .. } if problem.starts_with("it answered") => "card",
+            Self::Unreachable { problem, .. } if problem.starts_with("its card") => "card",
+            Self::Setting { .. } | Self::Unreachable { .. } => "reach",
+            Self::Card { problem, .. } if problem.starts_with("has a card") => "card",
+            Self::Card { .. } => "version",
+        }
+    }
+
     /// What the user can do.
     pub fn hint(&self) -> &'static str {
         match self {

@@ -56,6 +56,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// The step on the way to a toolkit that failed: `fetch`, `read`, `filter` or `credential`.
+    pub fn step(&self) -> &'static str {
+        match self {
+            Self::Read { .. } | Self::TooLarge { .. } => "fetch",
+            Self::NotOpenApi { .. } | Self::NoServer { .. } => "read",
+            Self::Setting { setting, .. } if setting == "base_url" => "read",
+            Self::Empty { .. } => "filter",
+            Self::Setting { .. } => "credential",
+        }
+    }
+
     /// What the user can do.
     pub fn hint(&self) -> &'static str {
         match self {
