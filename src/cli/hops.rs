@@ -89,6 +89,7 @@ fn label(service: &Service) -> String {
     match service {
         Service::Mcp(server) => format!("mcp {}", server.name),
         Service::Document(document) => format!("document {}", document.name.as_ref().unwrap_or(&document.document)),
+        Service::Cluster(_) => "cluster kubernetes".to_owned(),
         Service::Agent(agent) => format!("agent {}", if agent.name.is_empty() { &agent.url } else { &agent.name }),
     }
 }
@@ -103,6 +104,7 @@ impl Way {
                 match service {
                     Service::Mcp(server) => self::server(server).await,
                     Service::Document(written) => document(written).await,
+                    Service::Cluster(written) => cluster(written).await,
                     Service::Agent(written) => agent(written).await,
                 }
             }
@@ -149,7 +151,23 @@ async fn document(written: &OpenApi) -> Vec<Hop> {
         Ok(settings) => fimble_openapi::load(Source::of(&open.document), settings).await,
         Err(failure) => return vec![("credential", Err(failure))],
     };
-    let mut hops = match loaded {
+    let mut hops = read(loaded, &open.document);
+    let is_told = hops.iter().any(|(hop, _)| *hop == "credential");
+    hops.extend(Some(credential(&missing, written.secrets().count())).filter(|_| !is_told));
+    hops
+}
+
+async fn cluster(written: &fimble_kubernetes::Config) -> Vec<Hop> {
+    let missing: Vec<String> = written.token.iter().filter(|name| !is_there(name)).cloned().collect();
+    if !missing.is_empty() {
+        return vec![credential(&missing, missing.len())];
+    }
+    read(fimble_kubernetes::load(written).await, written.document.as_deref().unwrap_or("the cluster's own document"))
+}
+
+/// The hops of a document that was loaded from `source`.
+fn read(loaded: Result<fimble_openapi::Loaded, fimble_openapi::Error>, source: &str) -> Vec<Hop> {
+    match loaded {
         Ok(fimble_openapi::Loaded { toolkit, problems }) => {
             let declaration = toolkit.declaration();
             let read = match problems.first() {
@@ -158,7 +176,7 @@ async fn document(written: &OpenApi) -> Vec<Hop> {
             };
             let count = declaration.operations.len();
             vec![
-                ("fetch", Ok(open.document.clone())),
+                ("fetch", Ok(source.to_owned())),
                 ("read", Ok(read)),
                 ("filter", Ok(format!("{count} operations are used"))),
                 (NAME, Ok(declaration.name)),
@@ -166,14 +184,10 @@ async fn document(written: &OpenApi) -> Vec<Hop> {
         }
         Err(error) => {
             let failure = Failure::new(5, error.to_string()).with_hint(error.hint());
-            let before =
-                [("fetch", open.document.as_str()), ("read", "it is an OpenAPI document"), ("filter", "some are used")];
+            let before = [("fetch", source), ("read", "it is an OpenAPI document"), ("filter", "some are used")];
             until(error.step(), &before, &["fetch", "read", "filter", "credential"], failure)
         }
-    };
-    let is_told = hops.iter().any(|(hop, _)| *hop == "credential");
-    hops.extend(Some(credential(&missing, written.secrets().count())).filter(|_| !is_told));
-    hops
+    }
 }
 
 async fn agent(written: &A2a) -> Vec<Hop> {

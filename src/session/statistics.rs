@@ -259,6 +259,7 @@ mod tests {
             ended_at: None,
             usage: crate::record::RoundUsage { wall_ms: 10.0, ..Default::default() },
             seed: String::new(),
+            trace: String::new(),
         };
         let raised = |traceback: &str| Outcome::Raised { traceback: traceback.to_owned(), statement: 1 };
         let outcomes = [
