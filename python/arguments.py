@@ -3,6 +3,7 @@
 Unlike `codec` this is one way, and runs in the program: it may use the values' own methods.
 """
 
+import base64
 import collections.abc
 import datetime
 import decimal
@@ -131,7 +132,10 @@ def _number(number):
 
 def _by_behaviour(value, where, depth):
     if isinstance(value, (bytes, bytearray, memoryview)):
-        raise TypeError(f"{where}: bytes; pass text, e.g. value.decode() or base64")
+        # As results have them, see `wire.decoder`.
+        return {"$": "bytes", "v": base64.b64encode(value).decode()}
+    if is_one(value, "pandas", "DataFrame"):
+        return _convert(value.to_dict("records"), where, depth + 1)
     if isinstance(value, collections.abc.Mapping):
         return _convert(dict(value.items()), where, depth + 1)
     if isinstance(value, (set, frozenset)):

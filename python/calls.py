@@ -61,8 +61,8 @@ class Calls:
         self._reading = _thread.allocate_lock()
         self._followers = []
         self._watching = None
-        # What the clocks said since the last call, see `repeat`.
-        self.readings = lambda: None
+        # The `Repeat` of a round that can be run again.
+        self.repeat = None
 
     def make(self, target, method, positional, keyword):
         """Sends a call and returns its `Reply`. Raises TypeError for an argument that has no JSON form."""
@@ -81,7 +81,7 @@ class Calls:
                 number, ordinal = self._count + 1, self._ordinals.get(site, 0)
                 message.update(id=number, line=site[0], column=site[1], ordinal=ordinal)
                 body = wire.to_bytes(wire.dumps(message))
-            readings = self.readings()
+            readings = self.repeat and self.repeat.said()
             if readings is not None:
                 body = body[:-1] + b',"readings":' + wire.to_bytes(wire.dumps(readings)) + b"}"
             reply = Reply(number, target, method, site)
@@ -94,6 +94,8 @@ class Calls:
                 self._count -= 1
                 raise errors.InvalidArgument(f"the arguments are too large: {error}", None, target, method) from None
             self._ordinals[site] = ordinal + 1
+            if self.repeat is not None:
+                self.repeat.called()
         return reply
 
     def _site(self, frame):

@@ -25,28 +25,45 @@ monotonic = time.monotonic
 _SECOND = 1_000_000_000
 # Readings that are kept between two calls. A program that waits by looking at the clock makes millions.
 MOST = 1_000
+# Among readings: a call was made here, which the host writes (`Readings::CALL` in `src/record.rs`); and more were made than are
+# kept. No clock says either.
+CALL, CUT = -(1 << 63), 1 - (1 << 63)
 
 
 class _Clock:
     """One clock: what it says now, and what it said before."""
 
-    __slots__ = ("_read", "_past", "_at", "_ahead", "fresh", "_goes_back")
+    __slots__ = ("_read", "_past", "_at", "_ahead", "fresh", "_goes_back", "_last")
 
     def __init__(self, read, past, goes_back):
         self._read, self._past, self._at, self._goes_back = read, past, 0, goes_back
-        self._ahead, self.fresh = 0, []
+        self._ahead, self.fresh, self._last = 0, [], CALL
 
     def now(self):
-        if self._at < len(self._past):
-            said = self._past[self._at]
+        said = self._past[self._at] if self._at < len(self._past) else CUT
+        if said > CUT:
             self._at += 1
-            if self._at == len(self._past) and not self._goes_back:
-                self._ahead = max(0, said - self._read())
         else:
+            # More readings before this call than were kept, or than there were.
             said = self._read() + self._ahead
+            if said < self._last and not self._goes_back:
+                self._ahead += self._last - said
+        if not self._goes_back:
+            said = self._last = max(said, self._last)
         if len(self.fresh) < MOST:
             self.fresh.append(said)
+        elif len(self.fresh) == MOST:
+            self.fresh.append(CUT)
         return said
+
+    def call(self):
+        """A call was made: what was said before it is told, and what was said after it last time comes next."""
+        self.fresh = []
+        try:
+            self._at = self._past.index(CALL, self._at) + 1
+        except ValueError:
+            # It had not come so far.
+            return
 
 
 class _Source:
@@ -70,12 +87,13 @@ class _Source:
 
 
 class Repeat:
-    """The clocks and the chance of one round. `past` has the readings of an earlier run of it: lists of nanoseconds."""
+    """The clocks and the chance of one round. `past` has the readings of an earlier run of it: lists of nanoseconds, with
+    `CALL` where it made a call."""
 
     def __init__(self, seed, past):
-        self._wall = _Clock(_wall, past.get("wall", ()), True)
-        self._steady = _Clock(_steady, past.get("steady", ()), False)
-        self._counter = _Clock(_counter, past.get("counter", ()), False)
+        self._wall = _Clock(_wall, past.get("wall", []), True)
+        self._steady = _Clock(_steady, past.get("steady", []), False)
+        self._counter = _Clock(_counter, past.get("counter", []), False)
         self._clocks = (("wall", self._wall), ("steady", self._steady), ("counter", self._counter))
         self._source = _Source(bytes.fromhex(seed))
 
@@ -97,14 +115,14 @@ class Repeat:
         self._begin_dates(wall)
         self._begin_random(self._source.bytes)
 
-    def take(self):
-        """What the clocks said since this was asked last, by clock; None if nothing."""
-        taken = None
-        for name, clock in self._clocks:
-            if clock.fresh:
-                taken = taken or {}
-                taken[name], clock.fresh = clock.fresh, []
-        return taken
+    def said(self):
+        """What the clocks said since the last call, by clock; None if nothing."""
+        return {name: clock.fresh for name, clock in self._clocks if clock.fresh} or None
+
+    def called(self):
+        """The next call was made."""
+        for _, clock in self._clocks:
+            clock.call()
 
     def _begin_dates(self, wall):
         datetime = sys.modules.get("datetime")

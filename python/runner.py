@@ -156,7 +156,7 @@ class Round:
             if run.get("seed"):
                 repeat = Repeat(run["seed"], run["readings"])
                 repeat.begin()
-                self._calls.readings = repeat.take
+                self._calls.repeat = repeat
             self._restored = restore(run["variables"], self._names, self._sources, self._namespace)
             self._statements = statements.parse(run["source"], self._file_name)
             self._driver = statements.Driver(lambda driver: late("loops").Program(driver, self._warn))

@@ -174,6 +174,32 @@ async fn workers_share_the_turns_and_make_each_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_first_event_says_what_confines_the_programs_and_every_turn_without_a_jail_warns() {
+    let world =
+        World::new("await count_toolkit.add(file='FOLDER/all')\nawait system_toolkit.send_message('ok')\n").await;
+    let told = |worker: Child, id: &str, from: usize, turns: usize| {
+        until("the turn", || world.lines("all") == turns);
+        let followed = world.run(&["sessions", "follow", id, "--until-idle", "--from", &from.to_string()]);
+        end(worker);
+        let text = String::from_utf8(followed.stdout).unwrap();
+        let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let is_isolation = |event: &&Value| event["name"] == "isolation";
+        (events[0].clone(), events.iter().filter(is_isolation).count(), from + events.len())
+    };
+    let id = world.send("One");
+    let worker = world.worker();
+    let (first, times, last) = told(worker, &id, 0, 1);
+    assert_eq!((&first["name"], &first["value"]["level"], times), (&json!("isolation"), &json!("full"), 1), "{first}");
+    let send = world.run(&["sessions", "send", "--session", &id, "Two"]);
+    assert!(send.status.success(), "{send:?}");
+    let bare = ["-c", "interpreter.isolation=\"none\"", "worker", "--lease", "2"];
+    let worker = world.fimble(&bare).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let (first, times, _) = told(worker, &id, last, 2);
+    let warning = first["value"]["warning"].as_str().unwrap_or_default();
+    assert!(warning.starts_with("isolation is none: a program can read") && times == 1, "{first}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_owned_a_session_before_writes_nothing_more() {
     let server = Server::new();
     let (old, new): (Redis, Redis) = (server.store().await, server.store().await);

@@ -95,7 +95,7 @@ impl Agent {
         };
         session.push(SegmentKind::Context, NOTE);
         progress.keep_in(session);
-        let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string()).await?;
+        let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string(), &self.interpreter).await?;
         let verdict = match self.act(session, &mut progress, program, &attendant, cancel).await {
             Ok(None) => self.rounds(session, progress, &attendant, cancel).await,
             Ok(Some(verdict)) => Ok(verdict),

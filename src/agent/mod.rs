@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use edit::{Edited, Pending};
+pub use perceive::tell_isolation;
 pub use turn::{Cause, Progress, Verdict};
 
 use crate::event::{Custom, EventKind};
@@ -162,7 +163,7 @@ impl Agent {
         }
         // What is stored of the turn has no key in it either.
         let progress = Progress::of_message(&secrets.mask(&message.text), &self.config);
-        let begun = perceive::perceive(session, &message, &progress, secrets).await?;
+        let begun = perceive::perceive(session, &message, &progress, secrets, &self.interpreter).await?;
         self.look_for_toolkits(session).await;
         let verdict = self.rounds(session, progress, &attendant, cancel).await;
         express::express(session, &begun, verdict).await
@@ -180,7 +181,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Option<Verdict>, AgentError> {
         let Some(mut progress) = Progress::of_session(session)? else { return Ok(None) };
-        let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string()).await?;
+        let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string(), &self.interpreter).await?;
         if !progress.trace.is_empty() {
             session.set_trace(progress.trace.as_str());
         }

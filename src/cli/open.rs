@@ -12,9 +12,9 @@ pub(super) use super::hold::{hold, hold_id, process_name};
 use super::more_toolkits::Service;
 use super::toolkit_files::Reader;
 use super::{Failure, secrets, shipped_toolkits};
+pub(super) use crate::agent::tell_isolation;
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
-use crate::event::{Custom, EventKind};
 use crate::gate::{Gate, Memory, SYSTEM_TOOLKIT, Secrets};
 use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
@@ -138,17 +138,6 @@ pub(super) async fn session(config: &Config, store: Arc<dyn Store>, resume: Opti
 /// What of the toolkits a session sees that is not open yet.
 pub(super) fn scope_of_new(config: &Config, gate: &Gate) -> Scope {
     gate.scope_with(TENANT, config.toolkits.session.clone())
-}
-
-/// Says, as an event of the session, which layers of the jail are active.
-pub(super) fn tell_isolation(session: &Session, interpreter: &Interpreter) {
-    let isolation = interpreter.isolation();
-    session.emitter().emit(EventKind::Custom(Custom::Isolation {
-        level: isolation.level.as_str().to_owned(),
-        layers: isolation.layers.clone(),
-        missing: isolation.missing.clone(),
-        warning: isolation.warning().map(str::to_owned),
-    }));
 }
 
 /// Lets `fimble ps` and `fimble kill` reach the rounds behind this gate, as long as the answer lives. Rounds run all the

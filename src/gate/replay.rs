@@ -36,6 +36,9 @@ pub(super) struct Replay {
     ended: Mutex<Option<Timestamp>>,
 }
 
+/// Numbers in a row that no call in the journal has: what a child says its calls' numbers are is no reason to count on.
+const MOST_UNKNOWN: usize = 10_000;
+
 /// When a call ends, by the clock; after the last one that did, also if the clock was set back: the order of answers is in it.
 pub(super) fn end_after(last: Option<Timestamp>) -> Timestamp {
     let now = Timestamp::now();
@@ -89,10 +92,19 @@ impl Replay {
         !lock(&self.calls).is_empty()
     }
 
-    /// What clocks said to the program.
+    /// What clocks said to the program, with its calls between them; those that are in no journal, because they were refused,
+    /// are counted by their numbers.
     pub fn readings(&self) -> Readings {
-        let mut all = Readings::default();
-        self.readings.values().for_each(|readings| all.extend(readings));
+        let (mut all, mut last) = (Readings::default(), 0);
+        if self.readings.values().all(Readings::is_empty) {
+            return all;
+        }
+        for (&number, readings) in &self.readings {
+            (last..number.saturating_sub(1)).take(MOST_UNKNOWN).for_each(|_| all.call());
+            all.extend(readings);
+            all.call();
+            last = number;
+        }
         all
     }
 
@@ -245,5 +257,19 @@ mod tests {
             end_after(Some(Timestamp::UNIX_EPOCH))
                 > late.checked_sub(SignedDuration::from_hours(24 * 366 * 1000)).unwrap()
         );
+    }
+
+    #[test]
+    fn readings_are_told_between_the_calls_that_they_were_made_between() {
+        let at = |wall: &[i64]| Readings { wall: wall.to_vec(), ..Readings::default() };
+        let known = [(2, at(&[5, 6])), (3, at(&[])), (4, at(&[7]))];
+        let told = Replay::of(Vec::new()).in_any_order(&known).readings();
+        // The first call was refused, and is in no journal.
+        let call = Readings::CALL;
+        assert_eq!(told.wall, [call, 5, 6, call, call, 7, call]);
+        assert_eq!((told.steady, told.counter), (vec![call; 4], vec![call; 4]));
+        assert!(Replay::of(Vec::new()).in_any_order(&[(1, at(&[]))]).readings().is_empty());
+        let forged = Replay::of(Vec::new()).in_any_order(&[(u64::MAX, at(&[1]))]).readings();
+        assert_eq!(forged.wall.len(), MOST_UNKNOWN + 2);
     }
 }

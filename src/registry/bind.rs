@@ -90,6 +90,7 @@ pub fn bind_call(
 const SIMPLE_TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "null", "array", "object"];
 
 /// Why a value does not fit.
+#[derive(Debug)]
 struct Misfit {
     /// Where within the argument, e.g. `[2]`.
     place: String,
@@ -127,6 +128,11 @@ fn fit(value: Value, schema: &Value) -> Result<Value, Misfit> {
     if words.is_empty() {
         return Ok(value);
     }
+    if let Some(base64) = base64_of(&value)
+        && words.contains(&"string")
+    {
+        return if is_base64(object) { Ok(Value::String(base64.to_owned())) } else { Err(bytes_for_text(schema)) };
+    }
     let Some(value) = words.iter().find_map(|word| as_type(&value, word)) else {
         return Err(wrong_type(&value, schema));
     };
@@ -143,6 +149,23 @@ fn fit(value: Value, schema: &Value) -> Result<Value, Misfit> {
         Value::Object(fields) => fit_fields(fields, object),
         other => Ok(other),
     }
+}
+
+/// What programs pass for bytes, in Base64: `python/arguments.py` writes it, and results that are bytes look the same.
+fn base64_of(value: &Value) -> Option<&str> {
+    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
+    fields.get("v").filter(|_| fields.get("$").is_some_and(|tag| tag == "bytes"))?.as_str()
+}
+
+/// Whether a text is declared as bytes in Base64, in the way of JSON Schema or of OpenAPI.
+fn is_base64(schema: &Map<String, Value>) -> bool {
+    let is = |key: &str, word: &str| schema.get(key).is_some_and(|value| value == word);
+    is("contentEncoding", "base64") || is("format", "byte")
+}
+
+fn bytes_for_text(schema: &Value) -> Misfit {
+    let hint = "write value.decode() for text, or base64.b64encode(value).decode()";
+    Misfit::new(format!("must be {}, not bytes", schema_type(schema)), Some(hint.to_owned()))
 }
 
 fn fit_fields(fields: Map<String, Value>, schema: &Map<String, Value>) -> Result<Value, Misfit> {

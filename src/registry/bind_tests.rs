@@ -121,3 +121,22 @@ fn a_schema_that_says_nothing_takes_everything() {
         assert_eq!(Value::Object(bound), json!({"path": [1, "a"]}), "{schema}");
     }
 }
+
+#[test]
+fn bytes_are_base64_where_that_is_declared_and_themselves_where_anything_goes() {
+    let bytes = || json!({"$": "bytes", "v": "AAE="});
+    for schema in [json!({"type": "string", "contentEncoding": "base64"}), json!({"type": "string", "format": "byte"})]
+    {
+        assert_eq!(fit(bytes(), &schema).unwrap(), json!("AAE="));
+    }
+    let nullable = json!({"anyOf": [{"type": "string", "format": "byte"}, {"type": "null"}]});
+    assert_eq!(fit(bytes(), &nullable).unwrap(), json!("AAE="));
+    let image = json!({"type": "object", "properties": {"data": {"type": "string", "format": "byte"}}});
+    assert_eq!(fit(json!({"data": bytes()}), &image).unwrap(), json!({"data": "AAE="}));
+    for schema in [json!(true), json!({}), json!({"type": "object"})] {
+        assert_eq!(fit(bytes(), &schema).unwrap(), bytes());
+    }
+    let misfit = fit(bytes(), &json!({"type": "string"})).unwrap_err();
+    assert_eq!(misfit.problem, "must be str, not bytes");
+    assert!(misfit.hint.unwrap().contains("base64.b64encode(value).decode()"));
+}

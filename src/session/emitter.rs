@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::event::{Event, EventKind};
+use crate::event::{Custom, Event, EventKind};
 
 /// Emits events of one session. Clones are the same emitter; they may be used from concurrent tasks.
 ///
@@ -21,14 +21,21 @@ struct Shared {
     round: u64,
     last: u64,
     pending: Vec<Event>,
+    told_isolation: bool,
     subscribers: Vec<UnboundedSender<Event>>,
 }
 
 impl Emitter {
     /// An emitter whose first event has the number after `last`.
     pub(super) fn new(session: &str, last: u64) -> Self {
-        let shared =
-            Shared { session: session.to_owned(), round: 0, last, pending: Vec::new(), subscribers: Vec::new() };
+        let shared = Shared {
+            session: session.to_owned(),
+            round: 0,
+            last,
+            pending: Vec::new(),
+            told_isolation: false,
+            subscribers: Vec::new(),
+        };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
@@ -42,6 +49,7 @@ impl Emitter {
     pub fn emit(&self, kind: EventKind) {
         let mut shared = self.lock();
         let transient = kind.is_transient();
+        shared.told_isolation |= matches!(kind, EventKind::Custom(Custom::Isolation { .. }));
         if !transient {
             shared.last += 1;
         }
@@ -57,6 +65,16 @@ impl Emitter {
         if !transient {
             shared.pending.push(event);
         }
+    }
+
+    /// True if no event of the session has a number yet.
+    pub fn is_at_beginning(&self) -> bool {
+        self.lock().last == 0
+    }
+
+    /// True if this emitter said which layers of the jail are active.
+    pub fn has_told_isolation(&self) -> bool {
+        self.lock().told_isolation
     }
 
     /// The round that events carry now; 0 outside rounds.

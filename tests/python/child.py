@@ -73,9 +73,9 @@ class Played:
         return {entry["name"]: entry["content"] for entry in self.done["written"]}
 
 
-def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signals=(), deadline=30.0, file_name="<program>"):
+def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signals=(), deadline=30.0, file_name="<program>", repeat=None):
     """Forks a child and plays one round. `answer(call)` gives the result of a call, raises `Refusal`, or returns a
-    `Later` to answer after others; `signals` are (seconds, number) after RUN."""
+    `Later` to answer after others; `signals` are (seconds, number) after RUN; `repeat` has its `seed` and `readings`."""
     load()
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -100,6 +100,7 @@ def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signa
                 "variables": [dict(zip(("name", "kind", "content"), one)) for one in variables],
                 "proxies": list(proxies),
                 "limits": {**LIMITS, **(limits or {})},
+                **(repeat or {}),
             },
         )
         for seconds, number in signals:
