@@ -34,7 +34,10 @@ impl Agent {
         };
         progress.trace = session.trace().to_owned();
         let stage = self.stage(attendant, cancel);
-        execute(stage, session, &program, order, &mut |session, executed| settle(progress, session, executed)).await?;
+        let secrets = self.parts.gate.secrets();
+        let doubts: Vec<String> = program.warnings.iter().map(|doubt| secrets.mask(&doubt.to_string())).collect();
+        let mut settle = |session: &mut Session, executed: &Executed| settle(progress, session, executed, &doubts);
+        execute(stage, session, &program, order, &mut settle).await?;
         Ok(progress.verdict.clone())
     }
 
@@ -47,7 +50,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<Option<Verdict>, AgentError> {
         let stage = self.stage(attendant, cancel);
-        let mut settle = |session: &mut Session, executed: &Executed| settle(progress, session, executed);
+        let mut settle = |session: &mut Session, executed: &Executed| settle(progress, session, executed, &[]);
         resume(stage, session, self.order(), &mut settle).await?;
         Ok(progress.verdict.clone())
     }
@@ -62,13 +65,13 @@ impl Agent {
 }
 
 /// Appends Output and Reply segments of a round that ended, judges it, and leaves in the session what the turn must know to be
-/// gone on with. All of it is stored together with the round's end.
-fn settle(progress: &mut Progress, session: &mut Session, executed: &Executed) {
+/// gone on with. All of it is stored together with the round's end. `doubts` is what the checker let pass and warned of.
+fn settle(progress: &mut Progress, session: &mut Session, executed: &Executed, doubts: &[String]) {
     if let Outcome::Suspended { on, .. } = &executed.outcome {
         let question = executed.waiting.clone().unwrap_or_default();
         progress.verdict = Some(Verdict::Waiting { on: on.clone(), question });
     } else {
-        session.push(SegmentKind::Output, output_text(executed));
+        session.push(SegmentKind::Output, output_text(executed, doubts));
         for (question, answer) in &executed.answers {
             session.push(SegmentKind::User, format!("{answer}\n(in answer to: {question})"));
         }
@@ -86,8 +89,9 @@ fn settle(progress: &mut Progress, session: &mut Session, executed: &Executed) {
     progress.keep_in(session);
 }
 
-/// What the model reads of a round: prints, a last value, the traceback or the limit, and what was not carried.
-fn output_text(executed: &Executed) -> String {
+/// What the model reads of a round: prints, a last value, the traceback with what the checker had warned of, or the limit, and
+/// what was not carried.
+fn output_text(executed: &Executed, doubts: &[String]) -> String {
     let mut parts = vec![executed.output.trim_end().to_owned()];
     match &executed.outcome {
         Outcome::Finished { value: Some(value) } => parts.push(value.clone()),
@@ -95,7 +99,10 @@ fn output_text(executed: &Executed) -> String {
             parts.push("(nothing was printed)".to_owned())
         }
         Outcome::Finished { value: None } => {}
-        Outcome::Raised { traceback, .. } => parts.push(traceback.clone()),
+        Outcome::Raised { traceback, .. } => {
+            parts.push(traceback.clone());
+            parts.extend(doubts.iter().map(|doubt| format!("(seen before it ran: {doubt})")));
+        }
         Outcome::Stopped { message, .. } => parts.push(format!("Stopped: {message}")),
         Outcome::Suspended { on, .. } => parts.push(format!("Waits for {on}.")),
     }

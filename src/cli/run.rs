@@ -27,7 +27,7 @@ pub(super) struct Run {
     /// Go on in this session: its variables are there. Default: a new one.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Wall time in seconds. Default 60.
+    /// Wall time of the program itself in seconds; what its calls take does not count. Default 60.
     #[arg(long, value_name = "S")]
     timeout: Option<f64>,
     #[command(flatten)]
@@ -219,7 +219,10 @@ pub(super) async fn perform(
             }
             ExitCode::SUCCESS
         }
-        Outcome::Raised { .. } => ExitCode::from(1),
+        Outcome::Raised { .. } => {
+            program.iter().flat_map(|program| &program.warnings).for_each(|doubt| note!("warning: {doubt}"));
+            ExitCode::from(1)
+        }
         Outcome::Stopped { limit, .. } if limit == "cancelled" => ExitCode::from(130),
         Outcome::Stopped { .. } => ExitCode::from(3),
         Outcome::Suspended { on, .. } => {

@@ -115,7 +115,7 @@ pub struct Program {
     pub suffix: String,
     /// What was changed in the text, one sentence each.
     pub repairs: Vec<String>,
-    /// What is likely to fail, but was not refused.
+    /// What is likely to fail, but was not refused: told with the traceback if the program raises.
     pub warnings: Vec<Finding>,
     /// All global names that the hole may read, those included that carried definitions need.
     pub names: BTreeSet<String>,

@@ -165,7 +165,7 @@ class Failures(unittest.TestCase):
     def test_each_kind_is_a_class(self):
         source = """
             found = []
-            for call in (kit.fail_unknown_operation, kit.fail_invalid_argument, kit.fail_not_found, kit.fail_timeout, kit.fail_unavailable, kit.fail_failed):
+            for call in (kit.fail_unknown_operation, kit.fail_invalid_argument, kit.fail_not_found, kit.fail_timeout, kit.fail_unavailable, kit.fail_forbidden, kit.fail_failed):
                 try:
                     await call(hint="h")
                 except ToolError as error:

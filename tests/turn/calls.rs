@@ -79,6 +79,19 @@ async fn the_calls_of_a_turn_are_traced_as_its_run_also_where_it_goes_on() {
 }
 
 #[tokio::test]
+async fn what_the_checker_doubted_is_told_once_the_program_raised() {
+    let wrong = "services = ['nginx']\nif services:\n    print(servces)\n";
+    let right = format!("if False:\n    print(servces)\n{}", send("'fixed'"));
+    let mut world = World::new([wrong.to_owned(), right]).await;
+    assert_eq!(world.say("List").await, Verdict::Replied);
+    let doubt = "(seen before it ran: line 3: nothing defines `servces`";
+    let outputs = world.contents(SegmentKind::Output);
+    assert!(outputs[0].contains(doubt), "{outputs:?}");
+    assert!(world.last_prompt().contains(doubt), "{}", world.last_prompt());
+    assert_eq!(outputs[1], "(nothing was printed)");
+}
+
+#[tokio::test]
 async fn a_toolkit_that_panics_costs_its_call_alone() {
     let hole = format!(
         "try:\n    await light_toolkit.panics()\nexcept Failed as error:\n    print(error)\n{}",
