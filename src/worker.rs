@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Message};
+use crate::crash;
 use crate::gate::{Approval, Attendant, Consent, waiting};
 use crate::record::SessionRecord;
 use crate::session::{self, Session};
@@ -108,6 +109,7 @@ impl Worker {
         while let Some((entry, request)) = next {
             // A process that was stopped for a while is handed its own turns.
             let Some(_mark) = at_work.enter(&entry) else { return };
+            crash::point("entry taken");
             next = self.make(&entry, &request).await;
         }
     }
@@ -130,6 +132,7 @@ impl Worker {
                 return None;
             }
         }
+        crash::point("lease taken");
         let record = match self.place(request).await {
             Ok(Some(record)) => record,
             // Its user has as many sessions at work as may be.
@@ -143,11 +146,13 @@ impl Worker {
                 return None;
             }
         };
+        crash::point("place taken");
         let cut_off = CancellationToken::new();
         let made = tokio::select! {
             made = self.turn(request, &cut_off) => made,
             error = self.hold(entry, &owner, &record) => Err(error.into()),
         };
+        crash::point("turn made");
         if let Err(error) = self.store.release_place(&record).await {
             tracing::warn!("session {session}: {error}");
         }
@@ -157,6 +162,7 @@ impl Worker {
             Err(error) => Err(error),
         };
         self.release(session, &owner).await;
+        crash::point("lease released");
         match ends {
             Ok(()) => self.end(entry, request).await,
             // Another one goes on with it.
@@ -214,6 +220,7 @@ impl Worker {
     async fn wake(&self, request: &TurnRequest, until: Option<Timestamp>) -> Result<(), StoreError> {
         let Some(at) = until else { return Ok(()) };
         self.turns.push_at(at, &TurnRequest { kind: TurnKind::Resume, ..request.clone() }).await?;
+        crash::point("turn put to sleep");
         Ok(())
     }
 
@@ -240,6 +247,7 @@ impl Worker {
 
     async fn end(&self, entry: &str, request: &TurnRequest) -> Option<(String, TurnRequest)> {
         let next = self.turns.end(&self.name, entry, &request.session).await;
+        crash::point("entry taken off");
         next.unwrap_or_else(|error| {
             tracing::warn!("{error}");
             None

@@ -28,6 +28,7 @@ pub use journal::{Journal, call_key};
 pub use limits::{Config, written_variable};
 pub use statistics::{OperationStatistics, call_statistics};
 
+use crate::crash;
 use crate::event::Event;
 use crate::interpreter::Carried;
 use crate::record::{CallRecord, Round, RoundUsage, SessionRecord, SessionStatus, Variable, WrittenVariable};
@@ -84,6 +85,7 @@ impl Session {
             turn: None,
         };
         store.create_session(&record).await?;
+        crash::point("session created");
         Ok(Self::over(store, record, 0, Vec::new(), Vec::new(), None))
     }
 
