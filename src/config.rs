@@ -35,6 +35,10 @@ pub struct Config {
     /// Seconds for which Redis keeps a session after its last write, at least 1. Default none: for ever. A file keeps sessions
     /// until they are deleted, or `fimble store gc` finds that they are older.
     pub store_keep_s: Option<u64>,
+    /// Replicas of Redis that must have a write before it counts as written. Default 0: a failover may lose the last writes.
+    pub store_replicas: u32,
+    /// Milliseconds for which one attempt waits for them, 1 to 60,000; then the write is asked again. Default 1,000.
+    pub store_replicas_ms: Option<u64>,
     /// The model.
     pub llm: llm::Config,
     /// The jail and its limits.
@@ -57,9 +61,11 @@ pub struct Config {
 
 /// What a project's file may not set: it comes with a folder that somebody else may have written, and these decide what
 /// runs with the user's rights, what leaves the machine, and where things are kept.
-const USER_ONLY: [&str; 38] = [
+const USER_ONLY: [&str; 40] = [
     "store",
     "store_keep_s",
+    "store_replicas",
+    "store_replicas_ms",
     "llm.api_key",
     "llm.base_url",
     "llm.local",
@@ -256,6 +262,12 @@ impl Config {
             return Err(ConfigError {
                 origin: "store_keep_s".to_owned(),
                 message: format!("{seconds} is out of range\n\nhint: give 1 to {MOST_KEPT}, or leave it out"),
+            });
+        }
+        if let Some(wait) = self.store_replicas_ms.filter(|wait| !(1..=60_000).contains(wait)) {
+            return Err(ConfigError {
+                origin: "store_replicas_ms".to_owned(),
+                message: format!("{wait} is out of range\n\nhint: give 1 to 60000, or leave it out"),
             });
         }
         let hooks = HookEvent::ALL.into_iter().flat_map(|event| self.gate.hooks.of(event));

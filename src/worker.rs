@@ -1,7 +1,8 @@
 //! A worker takes turns from the stream that all workers share, and makes them. One worker at a time owns a session; what the
 //! owner of a dead worker's turn has done is not done again.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,14 +12,19 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Message};
+use crate::crash;
 use crate::gate::{Approval, Attendant, Consent, waiting};
 use crate::record::SessionRecord;
 use crate::session::{self, Session};
 use crate::store::redis::{TurnKind, TurnRequest, Turns};
 use crate::store::{Store, StoreError};
 
-/// How long one look into the stream waits for a new turn.
-const WAIT: Duration = Duration::from_secs(1);
+/// How long one look into the stream waits for a new turn. After it, turns are looked for whose worker is not heard of: with
+/// [`AGAIN`] it is what a dead worker's turn waits for beyond its lease.
+const WAIT: Duration = Duration::from_millis(250);
+
+/// After how long a turn comes again whose session is at work elsewhere, or whose user has too many sessions at work.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// How long a worker whose store is away waits before it looks again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -64,6 +70,7 @@ impl Worker {
     /// Works until `cancel`; turns under way are then cut off, and go on wherever they are taken next.
     pub async fn work(self, cancel: &CancellationToken) {
         let places = Arc::new(Semaphore::new(self.at_once.max(1)));
+        let at_work = AtWork::default();
         let mut under_way = JoinSet::new();
         loop {
             let place = tokio::select! {
@@ -76,10 +83,10 @@ impl Worker {
             };
             while under_way.try_join_next().is_some() {}
             match taken {
-                Ok(Some((entry, request))) => {
-                    let worker = self.clone();
+                Ok(Some(taken)) => {
+                    let (worker, at_work) = (self.clone(), at_work.clone());
                     under_way.spawn(async move {
-                        worker.make(&entry, request).await;
+                        worker.make_all(taken, &at_work).await;
                         drop(place);
                     });
                 }
@@ -96,51 +103,78 @@ impl Worker {
         under_way.shutdown().await;
     }
 
-    /// Makes one turn, or leaves it to whoever owns its session.
-    async fn make(&self, entry: &str, request: TurnRequest) {
-        match self.store.take_lease(&request.session, &self.name, self.lease).await {
-            Ok(true) => {}
-            // Its owner is at work in it, or will be found dead; then this comes again.
-            Ok(false) => return,
-            Err(error @ StoreError::UnknownSession(_)) => {
-                tracing::warn!("turn {}: {error}", request.id);
-                return self.done(entry).await;
-            }
-            Err(error) => return tracing::warn!("turn {}: {error}", request.id),
+    /// Makes one turn, and those of its session that wait for it.
+    async fn make_all(&self, first: (String, TurnRequest), at_work: &AtWork) {
+        let mut next = Some(first);
+        while let Some((entry, request)) = next {
+            // A process that was stopped for a while is handed its own turns.
+            let Some(_mark) = at_work.enter(&entry) else { return };
+            crash::point("entry taken");
+            next = self.make(&entry, &request).await;
         }
-        let record = match self.place(&request).await {
-            Ok(Some(record)) => record,
-            // Its user has as many sessions at work as may be: it stays in the stream, and comes again.
-            Ok(None) => return self.release(&request.session).await,
+    }
+
+    /// Makes one turn, or leaves it for later; then the session's next one, if it had to wait for this one.
+    async fn make(&self, entry: &str, request: &TurnRequest) -> Option<(String, TurnRequest)> {
+        let TurnRequest { id, session, .. } = request;
+        // Two turns of this very worker are not one owner.
+        let owner = format!("{}/{entry}", self.name);
+        match self.store.take_lease(session, &owner, self.lease).await {
+            Ok(true) => {}
+            // Its owner is at work in it, or will be found dead.
+            Ok(false) => return self.put_off(entry).await,
+            Err(error @ StoreError::UnknownSession(_)) => {
+                tracing::warn!("turn {id}: {error}");
+                return self.end(entry, request).await;
+            }
             Err(error) => {
-                tracing::warn!("turn {}: {error}", request.id);
-                return self.release(&request.session).await;
+                tracing::warn!("turn {id}: {error}");
+                return None;
+            }
+        }
+        crash::point("lease taken");
+        let record = match self.place(request).await {
+            Ok(Some(record)) => record,
+            // Its user has as many sessions at work as may be.
+            Ok(None) => {
+                self.release(session, &owner).await;
+                return self.put_off(entry).await;
+            }
+            Err(error) => {
+                tracing::warn!("turn {id}: {error}");
+                self.release(session, &owner).await;
+                return None;
             }
         };
+        crash::point("place taken");
         let cut_off = CancellationToken::new();
         let made = tokio::select! {
-            made = self.turn(&request, &cut_off) => made,
-            error = self.hold(entry, &record) => Err(error.into()),
+            made = self.turn(request, &cut_off) => made,
+            error = self.hold(entry, &owner, &record) => Err(error.into()),
         };
+        crash::point("turn made");
         if let Err(error) = self.store.release_place(&record).await {
-            tracing::warn!("session {}: {error}", request.session);
+            tracing::warn!("session {session}: {error}");
         }
-        match made {
-            Ok(until) => {
-                if let Err(error) = self.wake(&request, until).await {
-                    // It is not done: another one finds it, and that it sleeps.
-                    return tracing::warn!("turn {}: {error}", request.id);
-                }
-                self.done(entry).await;
-            }
+        let ends = match made {
+            // If it cannot be woken it is not done: another one finds it, and that it sleeps.
+            Ok(until) => self.wake(request, until).await.map_err(AgentError::from),
+            Err(error) => Err(error),
+        };
+        self.release(session, &owner).await;
+        crash::point("lease released");
+        match ends {
+            Ok(()) => self.end(entry, request).await,
             // Another one goes on with it.
-            Err(AgentError::Store(StoreError::NotOwner(_) | StoreError::Unreachable { .. })) => return,
+            Err(AgentError::Store(error @ (StoreError::NotOwner(_) | StoreError::Unreachable { .. }))) => {
+                tracing::warn!("turn {id}: {error}");
+                None
+            }
             Err(error) => {
-                tracing::warn!("turn {}: {error}", request.id);
-                self.done(entry).await;
+                tracing::warn!("turn {id}: {error}");
+                self.end(entry, request).await
             }
         }
-        self.release(&request.session).await;
     }
 
     /// Counts the session as one of its user's that are at work; `None` if there are too many.
@@ -152,10 +186,17 @@ impl Worker {
         Ok(is_placed.then_some(record))
     }
 
-    async fn release(&self, session: &str) {
-        if let Err(error) = self.store.release_lease(session, &self.name).await {
+    async fn release(&self, session: &str, owner: &str) {
+        if let Err(error) = self.store.release_lease(session, owner).await {
             tracing::warn!("session {session}: {error}");
         }
+    }
+
+    async fn put_off(&self, entry: &str) -> Option<(String, TurnRequest)> {
+        if let Err(error) = self.turns.put_off(&self.name, entry, self.lease, AGAIN).await {
+            tracing::warn!("{error}");
+        }
+        None
     }
 
     /// Makes the turn; when it goes on, if it sleeps or waits for a task.
@@ -178,17 +219,19 @@ impl Worker {
     /// Has a turn that sleeps or waits for a task gone on with, by any worker, when the time has come.
     async fn wake(&self, request: &TurnRequest, until: Option<Timestamp>) -> Result<(), StoreError> {
         let Some(at) = until else { return Ok(()) };
-        self.turns.push_at(at, &TurnRequest { kind: TurnKind::Resume, ..request.clone() }).await
+        self.turns.push_at(at, &TurnRequest { kind: TurnKind::Resume, ..request.clone() }).await?;
+        crash::point("turn put to sleep");
+        Ok(())
     }
 
     /// Keeps the session and the entry; returns only when that is not possible any more.
-    async fn hold(&self, entry: &str, record: &SessionRecord) -> StoreError {
+    async fn hold(&self, entry: &str, owner: &str, record: &SessionRecord) -> StoreError {
         let session = record.id.as_str();
         let mut beat = tokio::time::interval(self.lease / 3);
         beat.tick().await;
         loop {
             beat.tick().await;
-            match self.store.take_lease(session, &self.name, self.lease).await {
+            match self.store.take_lease(session, owner, self.lease).await {
                 Ok(true) => {}
                 Ok(false) => return StoreError::NotOwner(session.to_owned()),
                 Err(error) => return error,
@@ -202,9 +245,33 @@ impl Worker {
         }
     }
 
-    async fn done(&self, entry: &str) {
-        if let Err(error) = self.turns.done(entry).await {
+    async fn end(&self, entry: &str, request: &TurnRequest) -> Option<(String, TurnRequest)> {
+        let next = self.turns.end(&self.name, entry, &request.session).await;
+        crash::point("entry taken off");
+        next.unwrap_or_else(|error| {
             tracing::warn!("{error}");
-        }
+            None
+        })
+    }
+}
+
+/// The entries that a worker is at.
+#[derive(Clone, Default)]
+struct AtWork(Arc<Mutex<BTreeSet<String>>>);
+
+/// An entry that a worker is at, as long as this lives.
+struct Mark(AtWork, String);
+
+impl AtWork {
+    /// Marks an entry; `None` if it is marked.
+    fn enter(&self, entry: &str) -> Option<Mark> {
+        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.to_owned());
+        is_new.then(|| Mark(self.clone(), entry.to_owned()))
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
     }
 }

@@ -5,6 +5,17 @@
 #![cfg(feature = "crash")]
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+#[path = "durability/changes.rs"]
+mod changes;
+#[path = "durability/faults.rs"]
+mod faults;
+mod in_time;
+#[path = "stores/proxy.rs"]
+#[expect(dead_code, reason = "the stores' own tests use more of it")]
+mod proxy;
+#[path = "durability/worker.rs"]
+mod worker;
+
 #[path = "stores/server.rs"]
 #[expect(dead_code, reason = "the stores' own tests use more of it")]
 mod server;
@@ -13,7 +24,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use fimble::crash::{POINTS, VARIABLE};
+use fimble::crash::{self, VARIABLE};
+use in_time::{DEADLINE, ended, in_time};
 use serde_json::{Value, json};
 use server::Server;
 use tempfile::TempDir;
@@ -58,8 +70,20 @@ await system_toolkit.send_message(f'painted {colour}')
 ",
 ];
 
+/// What a model answers that writes a program.
+fn written(program: &str) -> ResponseTemplate {
+    let chunk = |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
+    let text = chunk(json!({ "content": program }), Value::Null);
+    let body = format!("data: {text}\n\ndata: {}\n\ndata: [DONE]\n\n", chunk(json!({}), json!("stop")));
+    ResponseTemplate::new(200).set_body_raw(body, "text/event-stream")
+}
+
 struct World {
     redis: Option<Server>,
+    /// The store that commands are told.
+    store: String,
+    /// What may happen unasked.
+    policy: &'static str,
     model: MockServer,
     folder: TempDir,
 }
@@ -75,14 +99,22 @@ impl World {
         let answer = move |request: &wiremock::Request| {
             let asked = String::from_utf8_lossy(&request.body).into_owned();
             let program = PROGRAMS[usize::from(asked.contains("looked 2"))].replace("FOLDER", &place);
-            let chunk =
-                |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
-            let text = chunk(json!({ "content": program }), Value::Null);
-            let body = format!("data: {text}\n\ndata: {}\n\ndata: [DONE]\n\n", chunk(json!({}), json!("stop")));
-            ResponseTemplate::new(200).set_body_raw(body, "text/event-stream")
+            written(&program)
         };
         Mock::given(method("POST")).and(path("/v1/chat/completions")).respond_with(answer).mount(&model).await;
-        Self { redis, model, folder }
+        let store = match &redis {
+            Some(server) => server.url(),
+            None => folder.path().join("store.db").display().to_string(),
+        };
+        Self { redis, store, policy: ALLOW, model, folder }
+    }
+
+    /// From now on the model writes this one.
+    async fn programs_are(&mut self, program: &str) {
+        self.model.reset().await;
+        let program = program.replace("FOLDER", self.folder.path().to_str().unwrap());
+        let answer = written(&program);
+        Mock::given(method("POST")).and(path("/v1/chat/completions")).respond_with(answer).mount(&self.model).await;
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -90,14 +122,10 @@ impl World {
     }
 
     fn fimble(&self, arguments: &[&str]) -> Command {
-        let store = match &self.redis {
-            Some(server) => server.url(),
-            None => self.path("store.db").display().to_string(),
-        };
         let mut command = Command::new(env!("CARGO_BIN_EXE_fimble"));
         command
             .current_dir(self.folder.path())
-            .args(["-c", &format!("store={store}"), "-c", "gate.policy.write=\"allow\"", "-c", "gate.flush_ms=1"])
+            .args(["-c", &format!("store={}", self.store), "-c", self.policy, "-c", "gate.flush_ms=1"])
             .args(["-c", "agent.encoding=\"chat\"", "-c", "llm.model=\"scripted\"", "--toolkits", "toolkits"])
             .args(arguments)
             .stdin(Stdio::null())
@@ -111,7 +139,7 @@ impl World {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        self.fimble(arguments).output().unwrap()
+        in_time(&mut self.fimble(arguments))
     }
 
     /// Forgets the dead process's lease, as time would.
@@ -140,208 +168,163 @@ impl World {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Brings the turn to its reply, however it stands; the answers are those of a person who looks first.
+    /// One more step of a person who looks before they answer, on the way to the turn's reply; the session once it is there.
+    fn step(&self) -> Option<String> {
+        let Some((id, line)) = self.session() else {
+            self.run(&["chat", "--ask", "Paint"]);
+            return None;
+        };
+        let step = if line.contains("(waits for an answer)") {
+            self.run(&["sessions", "answer", &id, "red"])
+        } else if line.contains("(waits for an approval)") {
+            let consent = self.consent(&id)?;
+            self.run(&["sessions", "answer", &id, consent])
+        } else if line.contains("(at work, or cut off)") {
+            self.run(&["sessions", "resume", &id])
+        } else if self.events(&id).iter().any(|event| event["type"] == "TEXT_MESSAGE_CHUNK") {
+            return Some(id);
+        } else {
+            self.run(&["chat", "--resume", &id, "--ask", "Paint"])
+        };
+        assert!(step.status.code().is_some(), "{step:?}");
+        None
+    }
+
+    /// The answer to what is asked: a plan or a call is approved, and a call that may have been made is made again if it was not.
+    /// `None` if there was an answer, and the turn went on with it.
+    fn consent(&self, id: &str) -> Option<&'static str> {
+        let told = String::from_utf8(self.run(&["sessions", "resume", id]).stderr).unwrap();
+        if !self.session().unwrap().1.contains("(waits for an approval)") {
+            return None;
+        }
+        if !told.contains("nobody knows whether it acted") {
+            return Some("yes");
+        }
+        // Which one it is is in the question.
+        let number = ["\"1 ", "\"2 ", "\"red"].into_iter().find(|text| told.contains(*text)).unwrap();
+        let made = self.acts().iter().any(|act| act.starts_with(number.trim_start_matches('"')));
+        Some(if made { "skip" } else { "again" })
+    }
+
+    /// Brings the turn to its reply, however it stands.
     fn bring_to_an_end(&self) -> String {
-        for _ in 0..6 {
+        for _ in 0..14 {
             self.forget_lease();
-            let Some((id, line)) = self.session() else {
-                self.run(&["chat", "--ask", "Paint"]);
-                continue;
-            };
-            let step = if line.contains("(waits for an answer)") {
-                self.run(&["sessions", "answer", &id, "red"])
-            } else if line.contains("(waits for an approval)") {
-                // A call that may have been made: which one is in the question.
-                let told = String::from_utf8(self.run(&["sessions", "resume", &id]).stderr).unwrap();
-                let acts = self.acts();
-                let number = ["\"1 ", "\"2 ", "\"red"].into_iter().find(|text| told.contains(*text)).unwrap();
-                let made = acts.iter().any(|act| act.starts_with(number.trim_start_matches('"')));
-                self.run(&["sessions", "answer", &id, if made { "skip" } else { "again" }])
-            } else if line.contains("(at work, or cut off)") {
-                self.run(&["sessions", "resume", &id])
-            } else if self.events(&id).iter().any(|event| event["type"] == "TEXT_MESSAGE_CHUNK") {
+            if let Some(id) = self.step() {
                 return id;
-            } else {
-                self.run(&["chat", "--resume", &id, "--ask", "Paint"])
-            };
-            assert!(step.status.code().is_some(), "{step:?}");
+            }
         }
         panic!("the turn does not end: {:?}, {:?}", self.session(), self.acts());
     }
+
+    /// The turn is over, no call was made twice, and nothing is lost that was stored.
+    fn check(&self, id: &str, at: &str) {
+        let acts = self.acts();
+        let begins: Vec<&str> = acts.iter().filter_map(|act| act.split(' ').next()).collect();
+        assert_eq!(begins, ["1", "2", "red"], "{at}: each call is made once");
+        let events = self.events(id);
+        let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{at}");
+        let replies: Vec<&str> = events.iter().filter_map(|event| event["delta"].as_str()).collect();
+        let replies = replies.into_iter().filter(|text| text.starts_with("painted")).collect::<Vec<_>>();
+        assert_eq!(replies, ["painted red"], "{at}");
+        let variables = String::from_utf8(self.run(&["sessions", "vars", id]).stdout).unwrap();
+        for kept in ["kept: list[int] = [1, 2]", "colour: str = 'red'"] {
+            assert!(variables.contains(kept), "{at}: {variables}");
+        }
+    }
 }
 
-/// Kills a turn at each point, so many times later than when it is passed first.
-async fn survives(redis: impl Fn() -> Option<Server>, times: u32) {
+/// Kills a turn at each of the points, so many times later than when it is passed first.
+async fn survives(points: &[&'static str], policy: &'static str, redis: impl Fn() -> Option<Server>, times: u32) {
     let mut died = BTreeSet::new();
-    for point in POINTS {
+    for point in points {
         for passed in 1..=times {
             // A task that never yields is refused what it waits for after a while, and the model's server waits when it ends.
             tokio::task::yield_now().await;
-            let world = World::new(redis()).await;
+            let world = World { policy, ..World::new(redis()).await };
             let at = format!("{point}#{passed}");
-            // A turn that waits for its answer is killed in either half.
-            let first = world.fimble(&["chat", "--ask", "Paint"]).env(VARIABLE, &at).output().unwrap();
-            let mut dead = first.status.code().is_none();
-            if !dead && let Some((id, _)) = world.session() {
-                let second = world.fimble(&["sessions", "answer", &id, "red"]).env(VARIABLE, &at).output().unwrap();
-                dead |= second.status.code().is_none();
+            // A turn that waits for a person is killed in either part, in the process that it is passed in first.
+            let mut dead =
+                in_time(world.fimble(&["chat", "--ask", "Paint"]).env(VARIABLE, &at)).status.code().is_none();
+            for _ in 0..5 {
+                let Some((id, line)) = world.session().filter(|_| !dead) else { break };
+                let said = match line {
+                    line if line.contains("(waits for an answer)") => Some("red"),
+                    line if line.contains("(waits for an approval)") => world.consent(&id),
+                    _ => None,
+                };
+                let Some(said) = said else { break };
+                let answered = in_time(world.fimble(&["sessions", "answer", &id, said]).env(VARIABLE, &at));
+                dead |= answered.status.code().is_none();
             }
             if dead {
-                died.insert(point);
+                died.insert(*point);
             }
             let id = world.bring_to_an_end();
-            let acts = world.acts();
-            let begins: Vec<&str> = acts.iter().filter_map(|act| act.split(' ').next()).collect();
-            assert_eq!(begins, ["1", "2", "red"], "{at}: each call is made once");
-            let events = world.events(&id);
-            let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-            assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{at}");
-            let replies: Vec<&str> = events.iter().filter_map(|event| event["delta"].as_str()).collect();
-            let replies = replies.into_iter().filter(|text| text.starts_with("painted")).collect::<Vec<_>>();
-            assert_eq!(replies, ["painted red"], "{at}");
-            let variables = String::from_utf8(world.run(&["sessions", "vars", &id]).stdout).unwrap();
-            for kept in ["kept: list[int] = [1, 2]", "colour: str = 'red'"] {
-                assert!(variables.contains(kept), "{at}: {variables}");
-            }
+            world.check(&id, &at);
         }
     }
-    assert_eq!(died, BTreeSet::from(POINTS), "every point is passed");
+    assert_eq!(died, points.iter().copied().collect(), "every point is passed");
 }
 
-/// The library that gives a process another clock.
-fn other_clock() -> PathBuf {
-    let library = std::fs::read_dir("/usr/lib").unwrap().filter_map(|folder| {
-        Some(folder.ok()?.path().join("faketime/libfaketimeMT.so.1")).filter(|library| library.exists())
-    });
-    library.into_iter().next().expect("libfaketime is installed: make setup")
-}
+const ALLOW: &str = "gate.policy.write=\"allow\"";
+const ASK: &str = "gate.policy.write=\"ask\"";
+const PLAN: &str = "gate.policy.profile=\"plan\"";
 
-/// The clock of the host is set back by a day while a program runs, the host dies, and goes on two days later, or two days
-/// before.
-async fn survives_other_clocks(redis: impl Fn() -> Option<Server>) {
-    for later in ["+2d", "-2d"] {
-        tokio::task::yield_now().await;
-        let world = World::new(redis()).await;
-        let clock = world.path("clock");
-        let run = |arguments: &[&str], point: Option<&str>| {
-            let mut command = world.fimble(arguments);
-            command.env("LD_PRELOAD", other_clock()).env("FAKETIME_TIMESTAMP_FILE", &clock);
-            command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-            command.envs(point.map(|point| (VARIABLE, point))).output().unwrap()
-        };
-        std::fs::write(&clock, "+0").unwrap();
-        std::fs::write(world.path("toolkits/clock.toml"), CLOCK.replace("CLOCK", clock.to_str().unwrap())).unwrap();
-        let program = "
-first = await clock_toolkit.turn_back()
-for number in [1, 2]:
-    await count_toolkit.add(file='FOLDER/acts', text=str(number))
-await system_toolkit.sleep(0.5)
-colour = await system_toolkit.ask_user('Which colour?')
-await count_toolkit.add(file='FOLDER/acts', text=colour)
-";
-        std::fs::write(world.path("program.py"), program.replace("FOLDER", world.folder.path().to_str().unwrap()))
-            .unwrap();
-        let killed = run(&["run", "program.py"], Some("call done#3"));
-        assert_eq!(killed.status.code(), None, "{killed:?}");
-        assert_eq!(std::fs::read_to_string(&clock).unwrap().trim(), "-1d");
-        let (id, before) = (world.session().unwrap().0, world.acts());
-        std::fs::write(&clock, later).unwrap();
-        world.forget_lease();
-        let waits = run(&["sessions", "resume", &id], None);
-        assert_eq!(waits.status.code(), Some(4), "{waits:?}");
-        std::fs::write(&clock, "-5d").unwrap();
-        let answered = run(&["sessions", "answer", &id, "red"], None);
-        assert_eq!(answered.status.code(), Some(0), "{answered:?}");
-        assert_eq!((before.len(), world.acts()), (2, ["1", "2", "red"].map(str::to_owned).to_vec()), "{later}");
-        let events = world.events(&id);
-        let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{later}");
-        std::fs::write(world.path("program.py"), "print(colour)\n").unwrap();
-        let latest = run(&["run", "program.py", "--session", &id], None);
-        assert_eq!(latest.status.code(), Some(0), "the session goes on: {latest:?}");
-    }
-}
+/// Those at which a person's answer matters.
+const AROUND_AN_APPROVAL: [&str; 9] = [
+    "call waiting",
+    "round suspended",
+    "turn settled",
+    "turn ended",
+    "answer written",
+    "round reopened",
+    "call admitted",
+    "call requested",
+    "call done",
+];
 
-const CLOCK: &str = r#"
-name = "clock_toolkit"
-description = "Sets the clock of its host."
+/// Those of a plan's way from its drawing up to its end.
+const AROUND_A_PLAN: [&str; 9] = [
+    "plan journaled",
+    "plan drawn up",
+    "plan proposed",
+    "answer written",
+    "round reopened",
+    "call requested",
+    "call done",
+    "round ended",
+    "round committed",
+];
 
-[[operation]]
-name = "turn_back"
-description = "By a day."
-command = ["sh", "-c", "printf %s -1d > CLOCK"]
-risk = "write"
-"#;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_round_survives_a_clock_that_is_set_with_a_file() {
-    survives_other_clocks(|| None).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_round_survives_a_clock_that_is_set_with_redis() {
-    survives_other_clocks(|| Some(Server::new())).await;
-}
-
-const WAIT: &str = r#"
-name = "wait_toolkit"
-description = "Waits."
-
-[[operation]]
-name = "for_file"
-description = "Waits for a file."
-command = ["sh", "-c", "touch FOLDER/begun; while [ ! -e FOLDER/gate ]; do sleep 0.02; done"]
-risk = "write"
-idempotent = false
-timeout_s = 60
-"#;
-
-/// The server is killed while a toolkit acts. Whether it is back before patience ends or after, nothing is done twice.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_round_survives_a_server_that_is_killed_while_a_toolkit_acts() {
-    for comes_back_in_time in [true, false] {
-        tokio::task::yield_now().await;
-        let redis = Server::with(&["--appendonly", "yes", "--appendfsync", "always"]);
-        let mut world = World::new(Some(redis)).await;
-        let folder = world.folder.path().to_str().unwrap().to_owned();
-        let program = "
-await count_toolkit.add(file='FOLDER/acts', text='1')
-await wait_toolkit.for_file()
-await count_toolkit.add(file='FOLDER/acts', text='2')
-print('end')
-";
-        std::fs::write(world.path("toolkits/wait.toml"), WAIT.replace("FOLDER", &folder)).unwrap();
-        std::fs::write(world.path("program.py"), program.replace("FOLDER", &folder)).unwrap();
-        let mut command = world.fimble(&["run", "program.py"]);
-        let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        server::wait_until("the toolkit acts", || world.path("begun").exists());
-        world.redis.as_mut().unwrap().kill();
-        std::fs::write(world.path("gate"), "").unwrap();
-        if comes_back_in_time {
-            world.redis.as_mut().unwrap().restart();
-            let ran = run.wait_with_output().unwrap();
-            assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), &b"end\n"[..]), "{ran:?}");
-        } else {
-            assert_eq!(run.wait().unwrap().code(), Some(5), "the store is not reached");
-            world.redis.as_mut().unwrap().restart();
-            world.forget_lease();
-            let (id, line) = world.session().unwrap();
-            assert!(line.contains("(at work, or cut off)"), "{line}");
-            let asks = world.run(&["sessions", "resume", &id]);
-            assert_eq!(asks.status.code(), Some(4), "nobody knows whether the call acted: {asks:?}");
-            let ended = world.run(&["sessions", "answer", &id, "again"]);
-            assert!(ended.stdout.ends_with(b"end\n"), "{ended:?}");
-        }
-        assert_eq!(world.acts(), ["1", "2"], "in time: {comes_back_in_time}");
-    }
+#[test]
+fn no_point_is_left_out() {
+    let lists =
+        [&crash::TURN[..], &AROUND_AN_APPROVAL, &AROUND_A_PLAN, &worker::ENTRIES, &crash::WAKING, &changes::ALL];
+    let tested: BTreeSet<&str> = lists.concat().into_iter().collect();
+    let all: BTreeSet<&str> = crash::lists().concat().into_iter().collect();
+    assert_eq!(tested, all);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_survives_its_process_at_every_point_with_a_file() {
-    survives(|| None, 2).await;
+    survives(&crash::TURN, ALLOW, || None, 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_survives_its_process_at_every_point_with_redis() {
-    survives(|| Some(Server::new()), 1).await;
+    survives(&crash::TURN, ALLOW, || Some(Server::new()), 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_with_approvals_survives_its_process() {
+    survives(&AROUND_AN_APPROVAL, ASK, || None, 1).await;
+    survives(&crash::APPROVAL, ASK, || Some(Server::new()), 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_with_plans_survives_its_process() {
+    survives(&AROUND_A_PLAN, PLAN, || None, 1).await;
+    survives(&crash::PLAN, PLAN, || Some(Server::new()), 1).await;
 }

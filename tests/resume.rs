@@ -1,13 +1,18 @@
 //! Rounds that go on: after their host was killed, after a wait, in another process. What toolkits did is counted outside.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod in_time;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use in_time::{ended, in_time};
 use serde_json::Value;
 use tempfile::TempDir;
+use wiremock::matchers::method;
+use wiremock::{Mock, MockServer, ResponseTemplate};
 
 /// A folder with a store, and a toolkit that counts in files.
 struct Home {
@@ -67,7 +72,7 @@ impl Home {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        self.fimble(arguments).output().unwrap()
+        in_time(&mut self.fimble(arguments))
     }
 
     /// Starts a program and waits until it is in the call that waits for `gate`.
@@ -361,4 +366,61 @@ print('end')
     assert!(out.contains("second 0\n") && out.contains("large: str"), "{out}{told}");
     assert_eq!(out.matches("end\n").count(), 1, "nothing is told twice: {out}{told}");
     assert_eq!(home.lines("first").len(), 1);
+}
+
+#[test]
+fn a_session_beyond_the_limit_waits_for_its_turn_as_long_as_it_is_told() {
+    let home = Home::new();
+    let first = home.start("await count_toolkit.look(gate='FOLDER/gate')\nprint('first')\n", "gate");
+    std::fs::write(home.path("other.py"), "print('other')\n").unwrap();
+    let one_at_a_time = |wait: &str| {
+        home.fimble(&["-c", "session.at_once=1", "-c", &format!("session.wait_s={wait}"), "run", "other.py"])
+    };
+    let mut waits = one_at_a_time("60").spawn().unwrap();
+    for wait in ["0", "1"] {
+        let refused = in_time(&mut one_at_a_time(wait));
+        assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+        assert!(text(&refused.stderr).contains("1 of your sessions are at work"), "{}", text(&refused.stderr));
+    }
+    assert!(waits.try_wait().unwrap().is_none(), "it waits");
+    std::fs::write(home.path("gate"), "").unwrap();
+    assert_eq!(text(&ended(first).stdout), "first\n");
+    let waited = ended(waits);
+    assert_eq!((waited.status.code(), text(&waited.stdout).as_str()), (Some(0), "other\n"), "{waited:?}");
+}
+
+/// A payment that may have arrived is asked for again with the key of the first time: who is paid knows that it is the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idempotent_call_that_was_cut_off_is_made_again_with_the_same_key() {
+    let home = Home::new();
+    let server = MockServer::start().await;
+    let never = ResponseTemplate::new(200).set_delay(Duration::from_secs(600));
+    Mock::given(method("POST")).respond_with(never).up_to_n_times(1).mount(&server).await;
+    let paid = ResponseTemplate::new(200).set_body_json(serde_json::json!({"paid": true}));
+    Mock::given(method("POST")).respond_with(paid).mount(&server).await;
+    let document = serde_json::json!({
+        "openapi": "3.0.3",
+        "info": {"title": "Payments", "version": "1"},
+        "servers": [{"url": server.uri()}],
+        "paths": {"/payments": {"post": {
+            "operationId": "pay",
+            "parameters": [{"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}],
+            "responses": {"200": {"description": "Paid.", "content": {"application/json": {"schema": {"type": "object"}}}}}
+        }}}
+    });
+    std::fs::write(home.path("pay.json"), document.to_string()).unwrap();
+    std::fs::write(home.path("pay.py"), "print((await pay_toolkit.pay())['paid'])\n").unwrap();
+    let with = ["-c", "toolkits.openapi=[{name=\"pay\",document=\"pay.json\"}]"];
+    let mut first = home.fimble(&with).args(["run", "pay.py", "--yes"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while server.received_requests().await.unwrap().is_empty() {
+        assert!(Instant::now() < deadline && first.try_wait().unwrap().is_none(), "no request comes");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    kill(first);
+    let resumed = in_time(home.fimble(&with).args(["sessions", "resume", &home.session(), "--yes"]));
+    assert_eq!((resumed.status.code(), text(&resumed.stdout).as_str()), (Some(0), "True\n"), "{resumed:?}");
+    let requests = server.received_requests().await.unwrap();
+    let keys: Vec<&str> = requests.iter().map(|request| request.headers["idempotency-key"].to_str().unwrap()).collect();
+    assert!(keys.len() == 2 && keys[0] == keys[1] && keys[0].len() == 32, "{keys:?}");
 }

@@ -12,10 +12,14 @@ mod contract;
 mod examples;
 #[path = "stores/faults.rs"]
 mod faults;
+#[path = "stores/migration.rs"]
+mod migration;
 #[path = "stores/proxy.rs"]
 mod proxy;
 #[path = "stores/redis.rs"]
 mod redis_store;
+#[path = "stores/replicas.rs"]
+mod replicas;
 #[path = "stores/server.rs"]
 mod server;
 #[path = "stores/sqlite.rs"]

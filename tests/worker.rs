@@ -3,6 +3,13 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+#[path = "worker/cluster.rs"]
+mod cluster;
+#[path = "worker/failover.rs"]
+mod failover;
+mod in_time;
+#[path = "worker/order.rs"]
+mod order;
 #[path = "agents/scripted.rs"]
 mod scripted;
 #[path = "stores/server.rs"]
@@ -13,9 +20,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use fimble::record::{Outcome, Round};
+use fimble::event::{Event, EventKind};
+use fimble::record::{Outcome, Round, SessionRecord};
 use fimble::store::redis::Redis;
 use fimble::store::{Store, StoreError};
+use in_time::{ended, in_time};
 use serde_json::{Value, json};
 use server::Server;
 use tempfile::TempDir;
@@ -46,26 +55,39 @@ params = { gate = "str" }
 /// A Redis, a model that always writes the same program, and a folder.
 struct World {
     redis: Server,
+    /// The store that commands are told.
+    url: String,
     model: MockServer,
     folder: TempDir,
 }
 
 impl World {
     async fn new(program: &str) -> Self {
+        let program = program.to_owned();
+        Self::answering(move |_| program.clone()).await
+    }
+
+    /// One whose model writes the program for what it is asked.
+    async fn answering(program: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         let folder = TempDir::new().unwrap();
         std::fs::create_dir(folder.path().join("toolkits")).unwrap();
         std::fs::write(folder.path().join("toolkits/count.toml"), MANIFEST).unwrap();
         let model = MockServer::start().await;
-        let text = program.replace("FOLDER", folder.path().to_str().unwrap());
-        let chunk = |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
-        let body = format!(
-            "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n",
-            chunk(json!({ "content": text }), Value::Null),
-            chunk(json!({}), json!("stop"))
-        );
-        let answer = ResponseTemplate::new(200).set_body_raw(body, "text/event-stream");
+        let place = folder.path().to_str().unwrap().to_owned();
+        let answer = move |request: &wiremock::Request| {
+            let text = program(&String::from_utf8_lossy(&request.body)).replace("FOLDER", &place);
+            let chunk =
+                |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
+            let body = format!(
+                "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n",
+                chunk(json!({ "content": text }), Value::Null),
+                chunk(json!({}), json!("stop"))
+            );
+            ResponseTemplate::new(200).set_body_raw(body, "text/event-stream")
+        };
         Mock::given(method("POST")).and(path("/v1/chat/completions")).respond_with(answer).mount(&model).await;
-        Self { redis: Server::new(), model, folder }
+        let redis = Server::new();
+        Self { url: redis.url(), redis, model, folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -82,7 +104,7 @@ impl World {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .env("REDIS_URL", self.redis.url())
+            .env("REDIS_URL", &self.url)
             .env("OPENAI_BASE_URL", format!("{}/v1", self.model.uri()))
             .env("OPENAI_API_KEY", "sk-none")
             .env("XDG_DATA_HOME", self.path("data"))
@@ -92,7 +114,7 @@ impl World {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        self.fimble(arguments).output().unwrap()
+        in_time(&mut self.fimble(arguments))
     }
 
     fn worker(&self) -> Child {
@@ -112,7 +134,7 @@ impl World {
 }
 
 /// Waits until something is so.
-fn until(what: &str, is_so: impl Fn() -> bool) {
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < deadline, "{what} does not come");
@@ -234,6 +256,75 @@ async fn whoever_owned_a_session_before_writes_nothing_more() {
     assert_eq!((kept.title.as_str(), kept.rounds), ("mine", 1));
 }
 
+/// Nobody takes a session from under its owner.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_at_work_is_not_deleted() {
+    let world = World::new(PROGRAM).await;
+    let worker = world.worker();
+    let id = world.send("Count");
+    until("the call", || world.path("gate.begun").exists());
+    let refused = world.run(&["sessions", "delete", &id]);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(5), "{told}");
+    assert!(told.contains("another fimble is at work in this session") && told.contains("hint: "), "{told}");
+    let stranger = world.redis.store().await.delete_session(&id).await;
+    assert!(matches!(stranger, Err(StoreError::NotOwner(_))), "{stranger:?}");
+    std::fs::write(world.path("gate"), "").unwrap();
+    until("the end of the turn", || world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    assert_eq!(world.lines("after"), 1);
+    let deleted = world.run(&["sessions", "delete", &id]);
+    assert_eq!(deleted.status.code(), Some(0), "{deleted:?}");
+    assert_eq!(world.redis.run(&["EXISTS", &format!("fimble:{{{id}}}"), &format!("fimble:{{{id}}}:lease")]), ["0"]);
+    end(worker);
+}
+
+/// Whether a message was begun with is known without the session's history.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_looked_for_among_the_events_since_it_was_asked_for() {
+    let server = Server::new();
+    let store = std::sync::Arc::new(server.store().await);
+    let session = fimble::session::Session::create(store.clone(), "local", "ada", "").await.unwrap();
+    let id = session.record().id.clone();
+    let now = jiff::Timestamp::now();
+    let ago = |minutes: u64| now - Duration::from_secs(60 * minutes);
+    let turn_of = |at: jiff::Timestamp| {
+        let (seconds, nanoseconds) = (at.as_second().unsigned_abs(), at.subsec_nanosecond().unsigned_abs());
+        let at = uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds);
+        uuid::Uuid::new_v7(at).to_string()
+    };
+    // Ten thousand events of the day before yesterday, then one turn that was asked for two hours ago and began on a machine
+    // whose clock is behind, and two thousand events since.
+    let (old, recent) = (turn_of(ago(3_000)), turn_of(ago(120)));
+    let event = |seq: u64, at: jiff::Timestamp, begun: Option<&String>| {
+        let kind = match begun {
+            Some(turn) => EventKind::RunStarted { thread_id: id.clone(), run_id: turn.clone() },
+            None => EventKind::StepStarted { step_name: "think".to_owned() },
+        };
+        Event { seq, session: id.clone(), round: 0, at, kind }
+    };
+    let mut events: Vec<Event> =
+        (1..=10_000).map(|seq| event(seq, ago(2_880), Some(&old).filter(|_| seq == 7))).collect();
+    events.push(event(10_001, ago(150), Some(&recent)));
+    events.extend((10_002..=12_000).map(|seq| event(seq, ago(90), None)));
+    for page in events.chunks(1_000) {
+        let record = SessionRecord { events: page.last().unwrap().seq, ..session.record().clone() };
+        store.append(&record, &[], page).await.unwrap();
+    }
+    let session = fimble::session::Session::open(store.clone(), &id, "local", "ada").await.unwrap();
+    let asked = async |turn: &str| {
+        let before = store.requests();
+        (session.has_begun(turn).await.unwrap(), store.requests() - before)
+    };
+    // The first time the server is told the script.
+    assert!(!asked(&turn_of(now)).await.0);
+    assert_eq!(asked(&turn_of(now)).await, (false, 1), "one page of a hundred events");
+    assert!(asked(&recent).await.0);
+    let (is_known, requests) = asked(&turn_of(ago(120))).await;
+    assert!(!is_known && requests < 12, "{requests} requests");
+    assert!(asked(&old).await.0);
+    assert!(!asked("no-time-in-it").await.0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_so_many_sessions_of_one_user_are_at_work_and_none_of_them_is_disturbed() {
     let server = Server::new();
@@ -279,10 +370,16 @@ async fn turns_of_a_user_with_too_many_sessions_wait() {
     assert_eq!(refused.status.code(), Some(5));
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(told.contains("1 of your sessions are at work, as many as may be at a time"), "{told}");
+    let patient = ["-c", "session.at_once=1", "-c", "session.wait_s=60", "chat", "--ask", "Four"];
+    let mut waits = world.fimble(&patient).spawn().unwrap();
     assert_eq!(world.lines("before"), 1);
+    assert!(waits.try_wait().unwrap().is_none());
     std::fs::write(world.path("gate"), "").unwrap();
-    until("the second turn", || world.lines("before") == 2);
-    until("its end", || world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    until("the turn that waited for its place", || waits.try_wait().unwrap().is_some());
+    let waited = ended(waits);
+    assert!(waited.status.success() && waited.stdout.starts_with(b"ok"), "{waited:?}");
+    until("the end of the second turn", || world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    assert_eq!(world.lines("before"), 3);
     worker.kill().unwrap();
     worker.wait().unwrap();
 }

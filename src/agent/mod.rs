@@ -149,7 +149,7 @@ impl Agent {
                 .await?
                 .is_some_and(|waiting| waiting.on == "question" || waiting.on == "card")
             && answer(session, &message.text, &self.parts.gate).await.is_ok()
-            && let Some(verdict) = self.resume(session, Arc::clone(&attendant), cancel).await?
+            && let Some(verdict) = self.go_on(session, message.id.clone(), Arc::clone(&attendant), cancel).await?
         {
             return Ok(verdict);
         }
@@ -180,8 +180,19 @@ impl Agent {
         attendant: Arc<dyn Attendant>,
         cancel: &CancellationToken,
     ) -> Result<Option<Verdict>, AgentError> {
+        self.go_on(session, uuid::Uuid::now_v7().to_string(), attendant, cancel).await
+    }
+
+    /// The same under a name of the caller's: a message that is an answer is begun with once.
+    async fn go_on(
+        &self,
+        session: &mut Session,
+        run_id: String,
+        attendant: Arc<dyn Attendant>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Verdict>, AgentError> {
         let Some(mut progress) = Progress::of_session(session)? else { return Ok(None) };
-        let begun = perceive::begin(session, uuid::Uuid::now_v7().to_string(), &self.interpreter).await?;
+        let begun = perceive::begin(session, run_id, &self.interpreter).await?;
         if !progress.trace.is_empty() {
             session.set_trace(progress.trace.as_str());
         }

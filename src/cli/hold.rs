@@ -10,6 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Failure;
 use crate::config::{Config, StorePlace};
+use crate::crash;
 use crate::record::SessionRecord;
 use crate::session::Session;
 use crate::store::Store;
@@ -97,6 +98,7 @@ async fn take(
             Some(record) => Some(file_place(config, &folder, &record).await?),
             None => None,
         };
+        crash::point("session held");
         return Ok(Hold::File { _lock: lock, path, _place: place });
     }
     if let Some(record) = &place {
@@ -115,6 +117,7 @@ async fn take(
             return Err(error.into());
         }
     }
+    crash::point("session held");
     let renewing = renew(Arc::clone(&store), id.clone(), owner.clone(), place.clone(), config.session.at_once);
     Ok(Hold::Lease { store, session: id, owner, place, _renewing: AbortOnDropHandle::new(tokio::spawn(renewing)) })
 }

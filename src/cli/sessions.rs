@@ -187,7 +187,10 @@ impl Sessions {
             Sessions::Delete { id } => {
                 // Opening it first refuses unknown ids and other users' sessions.
                 open::session(&config, Arc::clone(&store), Some(&id)).await?;
+                // Nobody loses what they are at work in.
+                let hold = open::hold_id(&config, Arc::clone(&store), &id).await?;
                 store.delete_session(&id).await?;
+                hold.of_removed();
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -38,7 +38,7 @@ impl WorkerCommand {
         self.policy.apply(&mut config);
         let (address, redis) = shared(&config)?;
         let store = open::store(&config).await?;
-        let turns = Turns::open(&address, redis.patience).await?;
+        let turns = Turns::open(&address, &redis).await?;
         let agent = Arc::new(open::agent(&config).await?);
         let _listener = open::listen(&agent.parts.gate);
         let cancel = CancellationToken::new();
@@ -76,7 +76,7 @@ pub(super) async fn send(config: &Config, id: Option<&str>, text: String) -> Res
         user: record.user.clone(),
         kind: TurnKind::Message { text },
     };
-    Turns::open(&address, redis.patience).await?.push(&request).await?;
+    Turns::open(&address, &redis).await?.push(&request).await?;
     out!("{}", record.id);
     Ok(ExitCode::SUCCESS)
 }

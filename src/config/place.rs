@@ -53,7 +53,7 @@ pub enum StorePlace {
 }
 
 impl Config {
-    /// What `store` and `store_keep_s` mean.
+    /// What `store` and the settings beside it mean.
     ///
     /// # Errors
     /// A URL that is none of Redis, or a user without a home folder.
@@ -66,7 +66,10 @@ impl Config {
                 error => refuse("store", error.to_string()),
             })?;
             let keep = self.store_keep_s.map(Duration::from_secs);
-            return Ok(StorePlace::Redis(address, redis::Settings { keep, ..redis::Settings::default() }));
+            let default = redis::Settings::default();
+            let replicas_wait = self.store_replicas_ms.map_or(default.replicas_wait, Duration::from_millis);
+            let settings = redis::Settings { keep, replicas: self.store_replicas, replicas_wait, ..default };
+            return Ok(StorePlace::Redis(address, settings));
         }
         if !name.is_empty() {
             return Ok(StorePlace::File(PathBuf::from(name)));
@@ -132,6 +135,7 @@ mod tests {
             (&["store=mysql://u:secret@host"][..], "store"),
             (&["store=redis://u:secret@host/x"], "store"),
             (&["store=redis://host", "store_keep_s=0"], "store_keep_s"),
+            (&["store=redis://host", "store_replicas=1", "store_replicas_ms=0"], "store_replicas_ms"),
         ] {
             let error = of(flags).unwrap_err();
             assert!(error.origin == origin && !error.to_string().contains("secret"), "{error}");

@@ -9,6 +9,7 @@ use super::consent::{ALWAYS, Approval, Caller, Consent};
 use super::plan::{self, PLAN_ANSWERS, Plan, PlanConsent};
 use super::replay::end_after;
 use super::{Gate, MemoryError, Secrets, cards, task};
+use crate::crash;
 use crate::record::{CallRecord, CallStatus, Outcome};
 use crate::session::Session;
 use crate::store::StoreError;
@@ -235,7 +236,9 @@ pub async fn answer(session: &Session, said: &str, gate: &Gate) -> Result<(), An
     if !matches!(call.status, CallStatus::Approved) {
         call.done_at = Some(end_after(waiting.ended));
     }
-    Ok(session.journal(waiting.round).finish(&call).await?)
+    session.journal(waiting.round).finish(&call).await?;
+    crash::point("answer written");
+    Ok(())
 }
 
 /// Takes back the call that the session's last round waits with: it is not made, and the program ends there once it is resumed.
@@ -262,7 +265,9 @@ pub async fn withdraw(session: &Session, gate: &Gate) -> Result<(), AnswerError>
     }
     call.status = CallStatus::Failed { error };
     call.done_at = Some(end_after(ended));
-    Ok(session.journal(round).finish(&call).await?)
+    session.journal(round).finish(&call).await?;
+    crash::point("call withdrawn");
+    Ok(())
 }
 
 /// What to do about a call of which nobody knows whether it was made.

@@ -123,6 +123,7 @@ pub async fn execute(
     if stage.gate.policy().plans() {
         let drawn_up = plan::record(&session.record().id, round.number);
         session.journal(round.number).request(&drawn_up).await?;
+        crash::point("plan journaled");
         calls.push(drawn_up);
     }
     Performance { stage, session, program, order, settle }.until_it_ends(round, calls, Vec::new()).await
@@ -142,6 +143,7 @@ pub async fn resume(
 ) -> Result<Option<Executed>, ExecuteError> {
     let told = session.events_of_open_round().await?;
     let Some(round) = session.reopen_round() else { return Ok(None) };
+    crash::point("round reopened");
     let carried: Vec<_> = session.variables().values().cloned().collect();
     let known = Known {
         declarations: &stage.gate.declarations_of(session),
@@ -169,6 +171,7 @@ pub async fn abandon(session: &mut Session, gate: Option<&Gate>, why: &str) -> R
     round.outcome = Some(Outcome::Stopped { limit: "abandoned".to_owned(), message });
     round.ended_at = Some(Timestamp::now());
     session.commit_round(round.clone(), Vec::new(), Vec::new()).await?;
+    crash::point("round given up");
     Ok(Some(round))
 }
 
@@ -199,6 +202,7 @@ pub(super) async fn end_cut_off_calls(
         call.status = CallStatus::Failed { error };
         call.done_at = Some(Timestamp::now());
         journal.finish(&call).await?;
+        crash::point("call ended");
         let duration = Timestamp::now().duration_since(call.requested_at);
         emitter.emit(EventKind::ToolCallResult {
             message_id: format!("{}-result", call.key),

@@ -10,6 +10,7 @@ use super::patience::End;
 use super::performance::{Performance, Played, call_line};
 use super::plan::{self, Mode, Plan};
 use super::{Denial, answer};
+use crate::crash;
 use crate::event::{Custom, EventKind};
 use crate::interpreter::Ending;
 use crate::record::{CallStatus, Outcome, Round, SessionStatus};
@@ -46,6 +47,7 @@ impl Performance<'_, '_> {
         let is_approved = plan.effects.is_empty() || self.stage.gate.policy().approves();
         plan::keep(&mut record, &plan, if is_approved { CallStatus::Approved } else { CallStatus::Waiting });
         self.session.journal(round.number).finish(&record).await?;
+        crash::point("plan drawn up");
         self.session.emitter().emit(EventKind::Custom(Custom::Plan {
             hash: plan.hash(),
             text: plan.text(),
@@ -57,6 +59,7 @@ impl Performance<'_, '_> {
         self.session.set_status(SessionStatus::AwaitingApproval);
         let outcome = Outcome::Suspended { on: answer::PLAN.to_owned(), call: record.key };
         let executed = self.halt(round, outcome, Some(format!("{} waits for an approval", plan.title())), None).await?;
+        crash::point("plan proposed");
         let attendant = Arc::clone(self.stage.attendant);
         let asking = tokio::spawn(async move { attendant.approve_plan(&plan).await });
         if !self.comes(End::Answer(AbortOnDropHandle::new(asking))).await? {

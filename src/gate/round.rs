@@ -277,6 +277,7 @@ impl RoundGate {
                     Err(end) => {
                         if !is_journaled {
                             self.journal.request(&record).await.map_err(not_journaled)?;
+                            crash::point("call waiting");
                         }
                         self.tell_request(&record);
                         let call = record.key.clone();

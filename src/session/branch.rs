@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::Session;
 use super::cut::{goal_of_way_back, segments_until, undone_by};
+use crate::crash;
 use crate::record::{Outcome, Round, RoundUsage, SessionRecord, SessionStatus, Variable};
 use crate::store::check::is_open;
 use crate::store::{Rewind, StoreError, family};
@@ -69,7 +70,10 @@ impl Session {
         for _ in 1..TRIES {
             match self.store.fork_session(&self.record.id, &fork).await {
                 Err(StoreError::AlreadyExists(_)) => fork.id = family::new_member(&self.record.id),
-                stored => return stored.map(|()| fork).map_err(Into::into),
+                stored => {
+                    crash::point("session forked");
+                    return stored.map(|()| fork).map_err(Into::into);
+                }
             }
         }
         self.store.fork_session(&self.record.id, &fork).await?;
@@ -125,6 +129,7 @@ impl Session {
         };
         let rewind = Rewind { before: self.record.clone(), session, round, written, removed };
         self.store.rewind_session(&rewind).await?;
+        crash::point("session rewound");
         let Rewind { session, round, written, removed, .. } = rewind;
         self.segments.truncate(usize::try_from(session.segments).unwrap_or(usize::MAX));
         self.variables.retain(|name, _| !removed.contains(name));

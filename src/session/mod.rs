@@ -28,7 +28,8 @@ pub use journal::{Journal, call_key};
 pub use limits::{Config, written_variable};
 pub use statistics::{OperationStatistics, RoundStatistics, call_statistics, round_statistics};
 
-use crate::event::{Event, EventKind};
+use crate::crash;
+use crate::event::Event;
 use crate::interpreter::Carried;
 use crate::record::{CallRecord, Round, RoundUsage, SessionRecord, SessionStatus, Variable, WrittenVariable};
 use crate::registry::View;
@@ -86,6 +87,7 @@ impl Session {
             turn: None,
         };
         store.create_session(&record).await?;
+        crash::point("session created");
         Ok(Self::over(store, record, 0, Vec::new(), Vec::new(), None))
     }
 
@@ -265,24 +267,6 @@ impl Session {
     /// The store that it is in.
     pub fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
-    }
-
-    /// Whether a turn of that id has begun in this session.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn has_begun(&self, turn: &str) -> Result<bool, StoreError> {
-        let mut before = self.record.events;
-        while before > 0 {
-            let after = before.saturating_sub(EVENTS_PAGE);
-            let page = self.store.events(&self.record.id, after, (before - after) as u32).await?;
-            let begins = |event: &Event| matches!(&event.kind, EventKind::RunStarted { run_id, .. } if run_id == turn);
-            if page.iter().any(begins) {
-                return Ok(true);
-            }
-            before = after;
-        }
-        Ok(false)
     }
 
     /// The last round if it can go on: its process was cut off, or it waits for something. Rounds before it cannot: others

@@ -40,7 +40,7 @@ pub trait Store: Send + Sync {
     async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StoreError>;
     /// The user's sessions, most recently updated first, at most `limit`.
     async fn sessions(&self, tenant: &str, user: &str, limit: u32) -> Result<Vec<SessionRecord>, StoreError>;
-    /// Removes a session and all that belongs to it. Unknown ids are no error.
+    /// Removes a session and all that belongs to it. Unknown ids are no error. `NotOwner` while somebody else has its lease.
     async fn delete_session(&self, id: &str) -> Result<(), StoreError>;
     /// Updates the session's row and appends segments and events, atomically.
     async fn append(&self, session: &SessionRecord, segments: &[Segment], events: &[Event]) -> Result<(), StoreError>;
@@ -68,9 +68,9 @@ pub trait Store: Send + Sync {
     async fn variables(&self, session: &str) -> Result<Vec<Variable>, StoreError>;
     /// The variables of a session as of the end of that round, by name; after its last round they are those of now.
     async fn variables_at(&self, session: &str, round: u64) -> Result<Vec<Variable>, StoreError>;
-    /// Makes `owner` the only one who may write to the session for so long, or prolongs that; false while another one is. From
-    /// then on, writes of whoever was it before are `NotOwner`, however late they come. Only this handle and its clones
-    /// write as `owner`. A store that one machine alone uses leaves this to its file locks, and says true.
+    /// Makes `owner` the only one who may write to the session for so long, or prolongs that; false while another one is, and for
+    /// an owner who slept until another one had been. From then on, writes of whoever was it before are `NotOwner`, however late
+    /// they come. Only this handle and its clones write as `owner`. A store that one machine alone uses leaves this to its file locks, and says true.
     async fn take_lease(&self, _session: &str, _owner: &str, _period: Duration) -> Result<bool, StoreError> {
         Ok(true)
     }

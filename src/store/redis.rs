@@ -7,7 +7,8 @@
 //!   the same mark, and happens once.
 //! - When a write returned, the *server* has it. What a crash of the server leaves is its own setting: with `appendonly yes` and
 //!   `appendfsync always` every acknowledged write, with `everysec` all but the last second. A failover to a replica
-//!   loses what had not reached it. [`Redis::health`] says how the server is set.
+//!   loses what had not reached it: with [`Settings::replicas`] a write returns when so many have it. [`Redis::health`] says
+//!   how the server is set.
 //! - Memory must not be reclaimed from the store: `maxmemory-policy noeviction`, which is Redis's default.
 //!
 //! Equal contents of one session and its forks are stored once; those of other sessions lie in different slots of a cluster, and
@@ -62,12 +63,24 @@ pub struct Settings {
     /// How long a request goes on being tried while the server does not answer; 1 s more for every 4 MiB that are sent, and
     /// at most ten minutes. Opening tries for 3 s at most. Default 15 s.
     pub patience: Duration,
+    /// How many replicas must have a write before it returns. Default 0: a failover may lose the last writes.
+    pub replicas: u32,
+    /// How long one attempt waits for them. Default 1 s.
+    pub replicas_wait: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { keep: None, patience: Duration::from_secs(15) }
+        let (patience, replicas_wait) = (Duration::from_secs(15), Duration::from_secs(1));
+        Self { keep: None, patience, replicas: 0, replicas_wait }
     }
+}
+
+/// What a handle knows of a session that is its own.
+struct Lease {
+    owner: String,
+    /// Larger than those of all owners before.
+    number: u64,
 }
 
 /// A store in Redis. Clones share its connection.
@@ -75,8 +88,8 @@ impl Default for Settings {
 pub struct Redis {
     link: Arc<Link>,
     scores: Arc<Scores>,
-    /// The numbers of the leases that this handle has, by session.
-    leases: Arc<Mutex<HashMap<String, u64>>>,
+    /// The leases that this handle has, by session.
+    leases: Arc<Mutex<HashMap<String, Lease>>>,
     settings: Settings,
 }
 
@@ -87,7 +100,7 @@ impl Redis {
     /// `Unreachable` if nobody answers or lets this program in, `TooNew` if a newer Fimble has written there; then nothing was
     /// touched.
     pub async fn open(address: &Address, settings: Settings) -> Result<Self, StoreError> {
-        let link = Link::new(address.clone(), settings.patience)?;
+        let link = Link::new(address.clone(), &settings)?;
         let patience = OPEN.min(settings.patience);
         let schema = |name: &str| {
             let mut command = ::redis::cmd(name);
@@ -118,7 +131,7 @@ impl Redis {
     /// # Errors
     /// `Unreachable`.
     pub async fn health(&self) -> Result<Health, StoreError> {
-        health::ask(&self.link).await
+        health::ask(&self.link, self.settings.replicas).await
     }
 
     async fn write(&self, script: &Script, session: &str, arguments: Arguments) -> Result<Answer, StoreError> {
@@ -136,16 +149,23 @@ impl Redis {
         if size > WRITE_LIMIT {
             return Err(StoreError::Failed(format!("a write of {size} bytes is over the limit: {WRITE_LIMIT}")));
         }
-        let lease = self.leases().get(session).copied();
+        let lease = self.leases().get(session).map(|lease| lease.number);
         let mut all = write::begin(self.settings.keep, self.link.patience_for(size), lease);
         all.extend(arguments);
-        let answer = Answer::read(self.link.script(script, keys, &all).await?)?;
+        let answer = Answer::read(self.link.write(script, keys, &all).await?)?;
         if answer.word == "fenced" { Err(StoreError::NotOwner(session.to_owned())) } else { Ok(answer) }
     }
 
-    fn leases(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+    fn leases(&self) -> MutexGuard<'_, HashMap<String, Lease>> {
         // Nothing in here panics half-way; a poisoned lock guards sound data.
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget_lease(&self, session: &str, owner: &str) {
+        let mut leases = self.leases();
+        if leases.get(session).is_some_and(|lease| lease.owner == owner) {
+            leases.remove(session);
+        }
     }
 
     async fn read(&self, script: &Script, session: &str, arguments: &[String]) -> Result<Answer, StoreError> {
@@ -184,10 +204,12 @@ impl Store for Redis {
     }
 
     async fn delete_session(&self, id: &str) -> Result<(), StoreError> {
-        let arguments = [VERSION.to_string().into_bytes()];
-        let answer = self.link.script(&scripts::DELETE_SESSION, &keys::of_session(id), &arguments).await?;
+        let lease = self.leases().get(id).map(|lease| lease.number.to_string());
+        let arguments = [VERSION.to_string(), lease.unwrap_or_default()].map(String::into_bytes);
+        let answer = self.link.write(&scripts::DELETE_SESSION, &keys::of_lease(id), &arguments).await?;
         let answer = Answer::read(answer)?;
         match (answer.word.as_str(), answer.parts.is_empty()) {
+            ("fenced", _) => Err(StoreError::NotOwner(id.to_owned())),
             ("ok", true) => Ok(()),
             ("ok", false) => index::leave(self, &answer.text("session", 0)?, &answer.text("session", 1)?, id).await,
             (word, _) => Err(unexpected(word)),
@@ -315,16 +337,23 @@ impl Store for Redis {
     }
 
     async fn take_lease(&self, session: &str, owner: &str, period: Duration) -> Result<bool, StoreError> {
-        let arguments = [VERSION.to_string(), owner.to_owned(), period.as_millis().max(1).to_string()];
+        let is_own = |lease: &&Lease| lease.owner == owner;
+        let known = self.leases().get(session).filter(is_own).map(|lease| lease.number.to_string());
+        let period = period.as_millis().max(1).to_string();
+        let arguments = [VERSION.to_string(), owner.to_owned(), period, known.unwrap_or_default()];
         let arguments = arguments.map(String::into_bytes);
-        let answer = self.link.script(&scripts::TAKE_LEASE, &keys::of_lease(session), &arguments).await?;
+        let answer = self.link.write(&scripts::TAKE_LEASE, &keys::of_lease(session), &arguments).await?;
         let answer = Answer::read(answer)?;
         match answer.word.as_str() {
             "ok" => {
-                self.leases().insert(session.to_owned(), answer.number("session", 0)?);
+                let lease = Lease { owner: owner.to_owned(), number: answer.number("session", 0)? };
+                self.leases().insert(session.to_owned(), lease);
                 Ok(true)
             }
-            "held" => Ok(false),
+            "held" => {
+                self.forget_lease(session, owner);
+                Ok(false)
+            }
             "unknown" => Err(StoreError::UnknownSession(session.to_owned())),
             word => Err(unexpected(word)),
         }
@@ -332,8 +361,8 @@ impl Store for Redis {
 
     async fn release_lease(&self, session: &str, owner: &str) -> Result<(), StoreError> {
         let arguments = [VERSION.to_string(), owner.to_owned()].map(String::into_bytes);
-        self.link.script(&scripts::RELEASE_LEASE, &keys::of_lease(session), &arguments).await?;
-        self.leases().remove(session);
+        self.link.write(&scripts::RELEASE_LEASE, &keys::of_lease(session), &arguments).await?;
+        self.forget_lease(session, owner);
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 //! A Redis Cluster of three primaries: the contract, with keys that lie on different nodes.
 
-use std::process::{Command, Output};
 use std::sync::Arc;
 
 use ::redis::from_redis_value;
@@ -10,34 +9,15 @@ use fimble::store::upkeep::Upkeep;
 
 use crate::contract::Place;
 use crate::examples::session;
-use crate::server::{Node, free_port, open, wait_until};
-
-const NODES: usize = 3;
+use crate::server::{Node, open};
 
 struct Cluster {
     nodes: Vec<Node>,
 }
 
-fn is_ready(node: &Node) -> bool {
-    let info = node.text(&["CLUSTER", "INFO"]);
-    info.contains("cluster_state:ok") && info.contains(&format!("cluster_known_nodes:{NODES}"))
-}
-
-fn new_node() -> Node {
-    let port = free_port().to_string();
-    Node::with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", &port])
-}
-
 impl Cluster {
     fn new() -> Self {
-        let cluster = Self { nodes: (0..NODES).map(|_| new_node()).collect() };
-        let hosts = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
-        let mut create = Command::new("redis-cli");
-        let Output { status, stdout, .. } =
-            create.args(["--cluster", "create"]).args(hosts).arg("--cluster-yes").output().unwrap();
-        assert!(status.success(), "{}", String::from_utf8_lossy(&stdout));
-        wait_until("the nodes know each other", || cluster.nodes.iter().all(is_ready));
-        cluster
+        Self { nodes: Node::cluster() }
     }
 
     /// Names two of the nodes; the third is found.

@@ -13,7 +13,7 @@ use crate::branches::{FORK, back, fork, three_rounds};
 use crate::contract::everything;
 use crate::examples::{call, commit, done, ended, event, round, segment, session, written};
 use crate::proxy::Proxy;
-use crate::server::{Node, Server, open, wait_until};
+use crate::server::{Server, open};
 use crate::upkeep::small;
 
 /// The end of a round that leaves something everywhere; large enough for several packets.
@@ -282,26 +282,4 @@ async fn a_server_that_does_not_answer_is_waited_for_and_not_for_ever() {
     server.restart();
     waiting.await.unwrap().unwrap();
     assert_eq!(store.session("s").await.unwrap(), Some(session("s")));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_goes_on_at_the_server_that_the_sentinels_promote() {
-    let mut primary = Node::with(&["--repl-diskless-sync-delay", "0"]);
-    let replica = Node::with(&["--replicaof", "127.0.0.1", &primary.port.to_string()]);
-    wait_until("the replica follows", || replica.text(&["INFO", "replication"]).contains("master_link_status:up"));
-    let sentinel = Node::sentinel_of(&primary);
-    wait_until("the sentinel knows the replica", || {
-        sentinel.text(&["INFO", "sentinel"]).contains("status=ok")
-            && sentinel.text(&["INFO", "sentinel"]).contains("slaves=1")
-    });
-    let store = open(&format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port)).await;
-    store.create_session(&session("s")).await.unwrap();
-    store.open_round("s", &round(1)).await.unwrap();
-    wait_until("the replica has it", || replica.text(&["EXISTS", "fimble:{s}:rounds"]) == "1");
-    primary.process.kill().unwrap();
-    let commit = large_commit(&session("s"), 1);
-    store.commit_round(&commit).await.unwrap();
-    assert!(replica.text(&["INFO", "replication"]).contains("role:master"));
-    assert_eq!(store.session("s").await.unwrap(), Some(commit.session));
-    assert_eq!(store.rounds("s", 0).await.unwrap(), [ended(1)]);
 }

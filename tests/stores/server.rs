@@ -138,6 +138,26 @@ impl Node {
         Self { process: spawn_until(&mut command, &folder, "+monitor master"), port, _folder: folder }
     }
 
+    /// A Redis Cluster of three primaries.
+    pub fn cluster() -> Vec<Self> {
+        const NODES: usize = 3;
+        let node = || {
+            let port = free_port().to_string();
+            Self::with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", &port])
+        };
+        let nodes: Vec<Self> = (0..NODES).map(|_| node()).collect();
+        let hosts = nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
+        let mut create = Command::new("redis-cli");
+        let created = create.args(["--cluster", "create"]).args(hosts).arg("--cluster-yes").output().unwrap();
+        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stdout));
+        let is_ready = |node: &Self| {
+            let info = node.text(&["CLUSTER", "INFO"]);
+            info.contains("cluster_state:ok") && info.contains(&format!("cluster_known_nodes:{NODES}"))
+        };
+        wait_until("the nodes know each other", || nodes.iter().all(is_ready));
+        nodes
+    }
+
     pub fn run(&self, words: &[&str]) -> ::redis::Value {
         let mut connection = Client::open(("127.0.0.1", self.port)).unwrap().get_connection().unwrap();
         ::redis::cmd(words[0]).arg(&words[1..]).query(&mut connection).unwrap()

@@ -27,8 +27,8 @@ impl fmt::Display for Health {
     }
 }
 
-/// Asks a server; of a cluster, any of its nodes.
-pub async fn ask(link: &Link) -> Result<Health, StoreError> {
+/// Asks a server; of a cluster, all of its nodes, and tells what is so of the first. `replicas` are those that writes wait for.
+pub async fn ask(link: &Link, replicas: u32) -> Result<Health, StoreError> {
     let begun = Instant::now();
     link.command(&cmd("PING"), OPEN).await?;
     let answered_in = begun.elapsed();
@@ -43,6 +43,16 @@ pub async fn ask(link: &Link) -> Result<Health, StoreError> {
         "0" => notes.push("a crash of the server loses what it did not save yet (`appendonly no`)".to_owned()),
         "1" => notes.push("append-only file on".to_owned()),
         _ => {}
+    }
+    match (field("connected_slaves").parse().unwrap_or(0), replicas) {
+        (0, 0) => {}
+        (there, 0) => notes.push(format!(
+            "replicas: {there}; a failover loses what has not reached them (`store_replicas = 1` waits for it)"
+        )),
+        (there, wanted) if there < wanted => {
+            notes.push(format!("replicas: {there}, and every write waits for {wanted} (`store_replicas`)"));
+        }
+        (there, wanted) => notes.push(format!("replicas: {there}, every write waits for {wanted}")),
     }
     let policy = field("maxmemory_policy");
     if !policy.is_empty() && policy != "noeviction" {

@@ -7,10 +7,14 @@ use std::time::Duration;
 use ::redis::aio::{ConnectionLike, MultiplexedConnection};
 use ::redis::cluster_async::ClusterConnection;
 use ::redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
-use ::redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value, cmd};
+use ::redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value, cmd,
+    from_redis_value, make_extension_error, pipe,
+};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Settings;
 use super::address::{Address, Connector, unreachable};
 use super::scripts::Script;
 use crate::store::StoreError;
@@ -41,6 +45,8 @@ pub struct Link {
     connector: Mutex<Connector>,
     current: Mutex<Current>,
     patience: Duration,
+    /// How many replicas must have a write before it is answered, and how long one attempt waits for them.
+    replicas: (u32, Duration),
     requests: AtomicU64,
     /// Whether the last request was given up.
     given_up: AtomicBool,
@@ -58,6 +64,17 @@ enum Connection {
     Cluster(ClusterConnection),
 }
 
+/// Whom a request is for.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    /// Whoever has its keys.
+    Keys,
+    /// The primary that has a slot.
+    Slot(u16),
+    /// The primary that has the key, and so many of its replicas as [`Settings::replicas`] says.
+    Replicas(&'a str),
+}
+
 /// What an error means for the request.
 enum Verdict {
     /// The connection is of no more use; the server may have acted.
@@ -69,16 +86,17 @@ enum Verdict {
 }
 
 impl Link {
-    /// The way to an address; nothing is connected yet. Scripts and requests that name no patience have this one.
+    /// The way to an address; nothing is connected yet. Scripts and requests that name no patience have that of the settings.
     ///
     /// # Errors
     /// `Unreachable` if the settings contradict each other.
-    pub fn new(address: Address, patience: Duration) -> Result<Self, StoreError> {
+    pub fn new(address: Address, settings: &Settings) -> Result<Self, StoreError> {
         Ok(Self {
             connector: Mutex::new(address.connector()?),
             address,
             current: Mutex::new(Current { generation: 0, connection: None }),
-            patience,
+            patience: settings.patience,
+            replicas: (settings.replicas, settings.replicas_wait),
             requests: AtomicU64::new(0),
             given_up: AtomicBool::new(false),
         })
@@ -99,7 +117,7 @@ impl Link {
     /// # Errors
     /// `Unreachable` at the end of the patience; then the server may have done it, now or later.
     pub async fn command(&self, command: &Cmd, patience: Duration) -> Result<Value, StoreError> {
-        self.ask(command, || None, patience, None).await
+        self.ask(command, || None, patience, Way::Keys).await
     }
 
     /// Asks one command of the primary that has a slot; where there is only one server, of that.
@@ -107,7 +125,7 @@ impl Link {
     /// # Errors
     /// As of [`command`](Self::command).
     pub async fn request_of(&self, slot: u16, command: &Cmd) -> Result<Value, StoreError> {
-        self.ask(command, || None, self.patience, Some(slot)).await
+        self.ask(command, || None, self.patience, Way::Slot(slot)).await
     }
 
     /// True for several nodes that share the keys.
@@ -128,12 +146,35 @@ impl Link {
     /// # Errors
     /// As of [`command`](Self::command).
     pub async fn script(&self, script: &Script, keys: &[String], arguments: &[Vec<u8>]) -> Result<Value, StoreError> {
+        self.script_by(Way::Keys, script, keys, arguments).await
+    }
+
+    /// The same for a script that writes: what it wrote has reached as many replicas as the settings say. It must write when it is
+    /// asked again, too: that is what is waited for.
+    ///
+    /// # Errors
+    /// As of [`command`](Self::command); if replicas are missing, the server has it.
+    pub async fn write(&self, script: &Script, keys: &[String], arguments: &[Vec<u8>]) -> Result<Value, StoreError> {
+        let way = match keys.first() {
+            Some(key) if self.replicas.0 > 0 => Way::Replicas(key),
+            _ => Way::Keys,
+        };
+        self.script_by(way, script, keys, arguments).await
+    }
+
+    async fn script_by(
+        &self,
+        way: Way<'_>,
+        script: &Script,
+        keys: &[String],
+        arguments: &[Vec<u8>],
+    ) -> Result<Value, StoreError> {
         let command = |name: &str, script: &str| {
             let mut command = cmd(name);
             command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
             command
         };
-        self.ask(&command("EVALSHA", &script.hash), || Some(command("EVAL", &script.code)), self.patience, None).await
+        self.ask(&command("EVALSHA", &script.hash), || Some(command("EVAL", &script.code)), self.patience, way).await
     }
 
     async fn ask(
@@ -141,16 +182,17 @@ impl Link {
         command: &Cmd,
         with_text: impl Fn() -> Option<Cmd>,
         patience: Duration,
-        slot: Option<u16>,
+        way: Way<'_>,
     ) -> Result<Value, StoreError> {
         let size = command.args_iter().map(argument_size).sum::<usize>();
-        let more = transfer(size);
+        let wait = if matches!(way, Way::Replicas(_)) { self.replicas.1 } else { Duration::ZERO };
+        let more = transfer(size) + wait;
         let patience = if self.given_up.load(Ordering::Relaxed) { patience.min(GIVEN_UP) } else { patience };
         let deadline = Instant::now() + LONGEST_PATIENCE.min(patience + more);
         let (mut pause, mut full) = (FIRST_PAUSE, None);
         loop {
             let attempt = deadline.min(Instant::now() + ATTEMPT + more);
-            let (generation, answer) = self.attempt(full.as_ref().unwrap_or(command), slot, attempt).await;
+            let (generation, answer) = self.attempt(full.as_ref().unwrap_or(command), way, attempt).await;
             let error = match answer {
                 Ok(value) => {
                     self.given_up.store(false, Ordering::Relaxed);
@@ -169,7 +211,7 @@ impl Link {
                 Verdict::Lost => self.forget(generation).await,
                 Verdict::NotYet => {}
             }
-            if Instant::now() + pause >= deadline {
+            if Instant::now() + pause + wait >= deadline {
                 self.given_up.store(true, Ordering::Relaxed);
                 return Err(unreachable(&self.address, error, DOWN));
             }
@@ -180,24 +222,56 @@ impl Link {
     }
 
     /// One attempt, and which connection it used.
-    async fn attempt(&self, command: &Cmd, slot: Option<u16>, deadline: Instant) -> (u64, RedisResult<Value>) {
+    async fn attempt(&self, command: &Cmd, way: Way<'_>, deadline: Instant) -> (u64, RedisResult<Value>) {
         let (generation, mut connection) = match timeout_at(deadline, self.connected()).await {
             Ok((generation, Ok(connection))) => (generation, connection),
             Ok((generation, Err(error))) => return (generation, Err(error)),
             Err(_) => return (0, Err(timed_out())),
         };
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let answer = match &mut connection {
-            Connection::Server(connection) => timeout_at(deadline, connection.req_packed_command(command)).await,
-            Connection::Cluster(connection) => match slot {
-                None => timeout_at(deadline, connection.req_packed_command(command)).await,
-                Some(slot) => {
-                    let node = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
-                    timeout_at(deadline, connection.route_command(command.clone(), RoutingInfo::SingleNode(node))).await
+        let answer = async {
+            match (&mut connection, way) {
+                (Connection::Server(connection), Way::Replicas(_)) => {
+                    let answers = connection.req_packed_commands(&self.replicated(command), 0, 2).await?;
+                    self.has_reached(answers)
                 }
-            },
+                (Connection::Cluster(connection), Way::Replicas(key)) => {
+                    let node = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
+                    let answers = connection.route_pipeline(self.replicated(command), 0, 2, node).await?;
+                    self.has_reached(answers)
+                }
+                (Connection::Server(connection), _) => connection.req_packed_command(command).await,
+                (Connection::Cluster(connection), Way::Keys) => connection.req_packed_command(command).await,
+                (Connection::Cluster(connection), Way::Slot(slot)) => {
+                    let node = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+                    connection.route_command(command.clone(), RoutingInfo::SingleNode(node)).await
+                }
+            }
         };
+        let answer = timeout_at(deadline, answer).await;
         (generation, answer.unwrap_or_else(|_| Err(timed_out())).and_then(Value::extract_error))
+    }
+
+    /// A write, and the wait for its replicas in the same round trip.
+    fn replicated(&self, command: &Cmd) -> Pipeline {
+        let (replicas, wait) = self.replicas;
+        let mut both = pipe();
+        both.add_command(command.clone());
+        both.cmd("WAIT").arg(replicas).arg(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        both
+    }
+
+    /// The write's answer, if it has reached its replicas.
+    fn has_reached(&self, answers: Vec<Value>) -> RedisResult<Value> {
+        let mut answers = answers.into_iter().map(Value::extract_error);
+        let missing = || make_extension_error("NOREPLICAS".to_owned(), Some("the server has not answered".to_owned()));
+        let answer = answers.next().ok_or_else(missing)??;
+        let reached: u32 = from_redis_value(answers.next().ok_or_else(missing)??)?;
+        if reached < self.replicas.0 {
+            let told = format!("the write has reached {reached} of {} replicas (`store_replicas`)", self.replicas.0);
+            return Err(make_extension_error("NOREPLICAS".to_owned(), Some(told)));
+        }
+        Ok(answer)
     }
 
     /// The connection there is, or a new one: whoever comes meanwhile waits for the same.

@@ -22,6 +22,7 @@ const READ: &str = include_str!("scripts/read.lua");
 const FAMILY: &str = include_str!("scripts/family.lua");
 const WRITE: &str = include_str!("scripts/write.lua");
 const APPENDING: &str = include_str!("scripts/append.lua");
+const TURNS: &str = include_str!("scripts/turns.lua");
 
 macro_rules! scripts {
     ($($(#[doc = $text:literal])* $name:ident: $($part:expr),+;)*) => {
@@ -52,8 +53,14 @@ scripts! {
     RELEASE_LEASE: READ, include_str!("scripts/release_lease.lua");
     /// Counts a session among those of its user that are at work.
     TAKE_PLACE: include_str!("scripts/take_place.lua");
-    /// Moves turns whose time has come to the stream.
-    WAKE_TURNS: include_str!("scripts/wake_turns.lua");
+    /// Adds a turn to the stream.
+    ADD_TURN: TURNS, include_str!("scripts/add_turn.lua");
+    /// Moves turns whose time has come to the stream, and takes one whose worker is not heard of.
+    TAKE_TURN: TURNS, include_str!("scripts/take_turn.lua");
+    /// Whether it is a turn's time.
+    BEGIN_TURN: TURNS, include_str!("scripts/begin_turn.lua");
+    /// Takes a turn off the stream, and takes the next one of its session that was taken before.
+    END_TURN: TURNS, include_str!("scripts/end_turn.lua");
     /// Removes a session.
     DELETE_SESSION: READ, FAMILY, include_str!("scripts/delete_session.lua");
     /// The session's row.

@@ -1,5 +1,6 @@
 //! Turns that any worker may make: a stream, and a consumer group that hands each entry to one worker until it is done. An entry
-//! that its worker has not been heard of for a while is handed to another one.
+//! that its worker has not been heard of for a while is handed to another one. Those of one session are made one after the other,
+//! in the order of the stream: whoever ends one goes on with the next.
 
 use std::time::Duration;
 
@@ -7,7 +8,9 @@ use ::redis::{FromRedisValue, Value, cmd};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Address, Link, scripts};
+use super::answer::{Answer, unexpected};
+use super::scripts::Script;
+use super::{Address, Link, Settings, scripts};
 use crate::store::StoreError;
 use crate::store::packing::corrupt;
 
@@ -17,8 +20,14 @@ const GROUP: &str = "workers";
 /// Turns that are to be made later, by the time in milliseconds. In the slot of the stream.
 const LATER: &str = "{fimble:turns}:later";
 
+/// The entries by session, see `scripts/turns.lua`. In the slot of the stream.
+const ORDER: &str = "{fimble:turns}:order";
+
 /// Turns whose time has come that one look moves to the stream at most.
 const WAKED: usize = 16;
+
+/// Entries that wait for another one of their session that one look passes over at most.
+const PASSED_OVER: usize = 16;
 
 /// Entries that are kept at most. An older one that nobody took is lost: nobody works.
 const MOST_ENTRIES: usize = 100_000;
@@ -51,9 +60,10 @@ pub enum TurnKind {
     Resume,
 }
 
-/// The stream of turns. It has a connection of its own, because taking waits.
+/// The stream of turns. It has connections of its own: on that by which turns are taken, nothing else is answered meanwhile.
 pub struct Turns {
     link: Link,
+    taking: Link,
 }
 
 impl Turns {
@@ -61,8 +71,8 @@ impl Turns {
     ///
     /// # Errors
     /// `Unreachable`.
-    pub async fn open(address: &Address, patience: Duration) -> Result<Self, StoreError> {
-        let turns = Self { link: Link::new(address.clone(), patience)? };
+    pub async fn open(address: &Address, settings: &Settings) -> Result<Self, StoreError> {
+        let turns = Self { link: Link::new(address.clone(), settings)?, taking: Link::new(address.clone(), settings)? };
         let mut make = cmd("XGROUP");
         make.arg("CREATE").arg(STREAM).arg(GROUP).arg("0").arg("MKSTREAM");
         match turns.link.request(&make).await {
@@ -77,9 +87,8 @@ impl Turns {
     /// # Errors
     /// `Unreachable`; then it may have been added.
     pub async fn push(&self, request: &TurnRequest) -> Result<(), StoreError> {
-        let mut add = cmd("XADD");
-        add.arg(STREAM).arg("MAXLEN").arg("~").arg(MOST_ENTRIES).arg("*").arg("record").arg(record(request)?);
-        self.link.request(&add).await.map(drop)
+        let arguments = [record(request)?, MOST_ENTRIES.to_string()];
+        self.ask(&self.link, &scripts::ADD_TURN, arguments).await.map(drop)
     }
 
     /// Adds a turn that is to be made at that time.
@@ -87,12 +96,12 @@ impl Turns {
     /// # Errors
     /// `Unreachable`; then it may have been added.
     pub async fn push_at(&self, at: Timestamp, request: &TurnRequest) -> Result<(), StoreError> {
-        let mut add = cmd("ZADD");
-        add.arg(LATER).arg(at.as_millisecond()).arg(record(request)?);
-        self.link.request(&add).await.map(drop)
+        let arguments = [record(request)?, MOST_ENTRIES.to_string(), at.as_millisecond().to_string()];
+        self.ask(&self.link, &scripts::ADD_TURN, arguments).await.map(drop)
     }
 
-    /// The next turn: one whose worker has not been heard of for `abandoned`, or a new one, for which this waits so long.
+    /// The next turn: one whose worker has not been heard of for `abandoned`, or a new one, for which this waits so long. It is
+    /// none that has to wait for another one of its session; whoever ends that goes on with it, see [`end`](Self::end).
     ///
     /// # Errors
     /// `Unreachable`.
@@ -102,25 +111,25 @@ impl Turns {
         abandoned: Duration,
         wait: Duration,
     ) -> Result<Option<(String, TurnRequest)>, StoreError> {
-        let keys = [LATER, STREAM].map(str::to_owned);
-        self.link.script(&scripts::WAKE_TURNS, &keys, &[WAKED.to_string().into_bytes()]).await?;
-        let mut claim = cmd("XAUTOCLAIM");
-        claim.arg(STREAM).arg(GROUP).arg(worker).arg(millis(abandoned)).arg("0").arg("COUNT").arg(1);
-        if let Value::Array(parts) = self.link.request(&claim).await?
-            && let Some(Value::Array(entries)) = parts.into_iter().nth(1)
-            && let Some(entry) = entries.into_iter().next()
-        {
-            return self.read(entry).await;
+        let most = [WAKED, PASSED_OVER, MOST_ENTRIES].map(|most| most.to_string());
+        let arguments = [GROUP.to_owned(), worker.to_owned(), millis(abandoned).to_string()];
+        let answer = self.ask(&self.taking, &scripts::TAKE_TURN, arguments.into_iter().chain(most)).await?;
+        if let Some((entry, record)) = taken(&answer)? {
+            return self.read(worker, entry, &record).await;
         }
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(GROUP).arg(worker).arg("COUNT").arg(1).arg("BLOCK").arg(millis(wait));
         read.arg("STREAMS").arg(STREAM).arg(">");
-        let Value::Array(streams) = self.link.request(&read).await? else { return Ok(None) };
+        let Value::Array(streams) = self.taking.request(&read).await? else { return Ok(None) };
         let Some(Value::Array(stream)) = streams.into_iter().next() else { return Ok(None) };
         let Some(Value::Array(entries)) = stream.into_iter().nth(1) else { return Ok(None) };
-        match entries.into_iter().next() {
-            Some(entry) => self.read(entry).await,
-            None => Ok(None),
+        let Some(entry) = entries.into_iter().next() else { return Ok(None) };
+        let (entry, fields): (String, Vec<Vec<u8>>) =
+            ::redis::from_redis_value(entry).map_err(|error| corrupt("turn", error))?;
+        let arguments = [GROUP.to_owned(), worker.to_owned(), entry.clone()];
+        match self.ask(&self.taking, &scripts::BEGIN_TURN, arguments).await?.word.as_str() {
+            "ok" => self.read(worker, entry, fields.get(1).map(Vec::as_slice).unwrap_or_default()).await,
+            _ => Ok(None),
         }
     }
 
@@ -134,17 +143,39 @@ impl Turns {
         self.link.request(&claim).await.map(drop)
     }
 
-    /// The turn was made, or never will be.
+    /// Leaves the entry for whoever comes for it after `after`; a worker takes what it has not heard of for `abandoned`.
     ///
     /// # Errors
     /// `Unreachable`.
-    pub async fn done(&self, entry: &str) -> Result<(), StoreError> {
-        let mut acknowledge = cmd("XACK");
-        acknowledge.arg(STREAM).arg(GROUP).arg(entry);
-        self.link.request(&acknowledge).await?;
-        let mut remove = cmd("XDEL");
-        remove.arg(STREAM).arg(entry);
-        self.link.request(&remove).await.map(drop)
+    pub async fn put_off(
+        &self,
+        worker: &str,
+        entry: &str,
+        abandoned: Duration,
+        after: Duration,
+    ) -> Result<(), StoreError> {
+        let mut claim = cmd("XCLAIM");
+        claim.arg(STREAM).arg(GROUP).arg(worker).arg(0).arg(entry);
+        claim.arg("IDLE").arg(millis(abandoned.saturating_sub(after))).arg("JUSTID");
+        self.link.request(&claim).await.map(drop)
+    }
+
+    /// The turn was made, or never will be. The session's next one if some worker has had it and had to leave it: it is this
+    /// worker's now.
+    ///
+    /// # Errors
+    /// `Unreachable`.
+    pub async fn end(
+        &self,
+        worker: &str,
+        entry: &str,
+        session: &str,
+    ) -> Result<Option<(String, TurnRequest)>, StoreError> {
+        let arguments = [GROUP, worker, entry, session].map(str::to_owned);
+        match taken(&self.ask(&self.link, &scripts::END_TURN, arguments).await?)? {
+            Some((entry, record)) => Box::pin(self.read(worker, entry, &record)).await,
+            None => Ok(None),
+        }
     }
 
     /// How many turns wait or are made now.
@@ -158,16 +189,38 @@ impl Turns {
     }
 
     /// An entry as it came. One that is no turn is taken off, so that it does not come again and again.
-    async fn read(&self, entry: Value) -> Result<Option<(String, TurnRequest)>, StoreError> {
-        let (id, fields): (String, Vec<Vec<u8>>) =
-            ::redis::from_redis_value(entry).map_err(|error| corrupt("turn", error))?;
-        match fields.get(1).map(|record| serde_json::from_slice(record)) {
-            Some(Ok(request)) => Ok(Some((id, request))),
-            _ => {
-                tracing::warn!("the entry `{id}` of `{STREAM}` is no turn and was dropped");
-                self.done(&id).await.map(|()| None)
-            }
+    async fn read(
+        &self,
+        worker: &str,
+        entry: String,
+        record: &[u8],
+    ) -> Result<Option<(String, TurnRequest)>, StoreError> {
+        if let Ok(request) = serde_json::from_slice(record) {
+            return Ok(Some((entry, request)));
         }
+        tracing::warn!("the entry `{entry}` of `{STREAM}` is no turn and was dropped");
+        let session = serde_json::from_slice::<serde_json::Value>(record).ok();
+        let session = session.as_ref().and_then(|record| record.get("session")?.as_str()).unwrap_or_default();
+        self.end(worker, &entry, session).await
+    }
+
+    async fn ask(
+        &self,
+        link: &Link,
+        script: &Script,
+        arguments: impl IntoIterator<Item = String>,
+    ) -> Result<Answer, StoreError> {
+        let arguments: Vec<Vec<u8>> = arguments.into_iter().map(String::into_bytes).collect();
+        Answer::read(link.write(script, &[STREAM, ORDER, LATER].map(str::to_owned), &arguments).await?)
+    }
+}
+
+/// The entry that a script answers, and its record.
+fn taken(answer: &Answer) -> Result<Option<(String, Vec<u8>)>, StoreError> {
+    match answer.word.as_str() {
+        "ok" => Ok(Some((answer.text("turn", 0)?, answer.bytes("turn", 1)?.to_vec()))),
+        "none" => Ok(None),
+        word => Err(unexpected(word)),
     }
 }
 

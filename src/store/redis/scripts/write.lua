@@ -2,11 +2,16 @@
 -- ARGV[2]: milliseconds that a session is kept after its last write, 0 for ever. ARGV[3]: seconds that the mark is kept, and the
 -- number of the writer's lease, if it has one.
 --
--- Whoever got no answer asks again with the same mark, and is told what happened the first time.
-if redis.call('EXISTS', KEYS[13]) == 1 then return {'ok'} end
+local mark_s, number_of_lease = string.match(ARGV[3], '^(%d+) ?(%d*)$')
+
+-- Whoever got no answer asks again with the same mark, and is told what happened the first time. That writes: replicas are
+-- waited for from the last write on.
+if redis.call('EXISTS', KEYS[13]) == 1 then
+  redis.call('EXPIRE', KEYS[13], mark_s)
+  return {'ok'}
+end
 
 -- The number grows with each new owner: who comes late has an older one.
-local mark_s, number_of_lease = string.match(ARGV[3], '^(%d+) ?(%d*)$')
 if number_of_lease ~= '' then
   if redis.call('HGET', session, 'lease') ~= number_of_lease then return {'fenced'} end
 elseif redis.call('EXISTS', KEYS[14]) == 1 then

@@ -1,6 +1,8 @@
-//! Turns of one worker and of two on the same Redis: `cargo run --release --example replicas redis://localhost:6379 [TURNS]`.
-//! The model is scripted and answers at once; each program makes ten calls of 20 ms, one after the other. The database is used
-//! as it is: name an empty one.
+//! Turns of one worker and of two on the same Redis: `cargo run --release --example replicas redis://localhost:6379 [TURNS]`,
+//! and how long a turn is left alone whose worker is killed. The model is scripted and answers at once; each program makes ten
+//! calls of 20 ms, one after the other. The database is used as it is: name an empty one.
+
+mod failover;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,22 +73,26 @@ async fn agent(turns: usize) -> Outcome<Arc<Agent>> {
     }))
 }
 
+async fn worker(address: &Address, name: &str, lease: Duration, turns: usize) -> Outcome<Worker> {
+    Ok(Worker {
+        name: format!("{name}-{}", std::process::id()),
+        agent: agent(turns).await?,
+        store: Arc::new(Redis::open(address, Settings::default()).await?),
+        turns: Arc::new(Turns::open(address, &Settings::default()).await?),
+        lease,
+        at_once: 1,
+        session: fimble::session::Config::default(),
+    })
+}
+
 /// Turns a second of so many workers, each with one turn at a time.
 async fn measure(address: &Address, workers: usize, turns: usize) -> Outcome<f64> {
     let store: Arc<dyn Store> = Arc::new(Redis::open(address, Settings::default()).await?);
-    let stream = Arc::new(Turns::open(address, Settings::default().patience).await?);
+    let stream = Arc::new(Turns::open(address, &Settings::default()).await?);
     let cancel = CancellationToken::new();
     let mut running = Vec::new();
     for number in 0..workers {
-        let worker = Worker {
-            name: format!("worker-{number}-{}", std::process::id()),
-            agent: agent(turns).await?,
-            store: Arc::new(Redis::open(address, Settings::default()).await?),
-            turns: Arc::new(Turns::open(address, Settings::default().patience).await?),
-            lease: Duration::from_secs(10),
-            at_once: 1,
-            session: fimble::session::Config::default(),
-        };
+        let worker = worker(address, &format!("worker-{number}"), Duration::from_secs(10), turns).await?;
         let cancel = cancel.clone();
         running.push(tokio::spawn(async move { worker.work(&cancel).await }));
     }
@@ -124,10 +130,14 @@ fn main() -> Outcome<()> {
 
 async fn compare() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
-    let address = Address::parse(&arguments.next().ok_or("name a Redis: redis://localhost:6379")?)?;
-    let turns = arguments.next().map_or(Ok(40), |turns| turns.parse())?;
-    let one = measure(&address, 1, turns).await?;
-    let two = measure(&address, 2, turns).await?;
+    let address = arguments.next().ok_or("name a Redis: redis://localhost:6379")?;
+    let turns = arguments.next();
+    if turns.as_deref() == Some(failover::OWNER) {
+        return failover::own(&Address::parse(&address)?).await;
+    }
+    let turns = turns.map_or(Ok(40), |turns| turns.parse())?;
+    let one = measure(&Address::parse(&address)?, 1, turns).await?;
+    let two = measure(&Address::parse(&address)?, 2, turns).await?;
     println!("{turns} turns of ten calls of 20 ms: one worker {one:.1} a second, two {two:.1}, ratio {:.2}", two / one);
-    Ok(())
+    failover::measure(&address).await
 }
