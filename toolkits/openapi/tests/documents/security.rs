@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fimble_openapi::{Config, Credential, Secret};
+use fimble_openapi::{Config, Credential, Secret, Source, load};
 use fimble_toolkit::{ErrorKind, signature};
 use serde_json::{Value, json};
-use wiremock::matchers::any;
+use wiremock::matchers::{any, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use crate::{call, document, loaded};
@@ -189,4 +189,30 @@ async fn a_password_is_masked_in_its_encoded_form_too() {
     };
     let toolkit = loaded(&source, config).await.toolkit;
     assert_eq!(call(&*toolkit, "get", json!({})).await, Ok(json!("Basic ********")));
+}
+
+#[tokio::test]
+async fn a_document_is_fetched_with_the_credential_from_the_server_of_base_url_alone() {
+    let (own, other) = (MockServer::start().await, MockServer::start().await);
+    let text = document(json!({"/x": {"get": {"operationId": "x"}}}), json!({}));
+    for server in [&own, &other] {
+        Mock::given(path("/document"))
+            .respond_with(ResponseTemplate::new(200).set_body_json(&text))
+            .mount(server)
+            .await;
+    }
+    let sent = async |document: &MockServer| {
+        let config = Config {
+            base_url: Some(format!("{}/api", own.uri())),
+            credential: Some(Credential::Token(Secret::new("tops3cret"))),
+            headers: [("X-Gateway".to_owned(), Secret::new("g4teway"))].into(),
+            ..Config::default()
+        };
+        load(Source::Url(format!("{}/document", document.uri())), config).await.unwrap();
+        let request = document.received_requests().await.unwrap().pop().unwrap();
+        ["authorization", "x-gateway"]
+            .map(|name| request.headers.get(name).map(|value| value.to_str().unwrap().to_owned()))
+    };
+    assert_eq!(sent(&own).await, [Some("Bearer tops3cret".to_owned()), Some("g4teway".to_owned())]);
+    assert_eq!(sent(&other).await, [None, None]);
 }
