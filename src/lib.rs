@@ -3,6 +3,12 @@
 //!
 //! The modules in reading order. A module uses only modules of lower rows; `tests/architecture.rs` enforces it.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "fimble confines programs with Linux namespaces, Landlock and seccomp and cannot be built for this system; build it in a \
+     Linux container or virtual machine"
+);
+
 // Row 1: the vocabulary, and where tests let a process die.
 pub mod crash;
 pub mod event;

@@ -6,7 +6,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::round::too_large;
 use super::{Carried, HostCall, Limits, Run, frame};
 use crate::record::{Readings, Site};
 
@@ -168,6 +167,15 @@ pub(super) fn write_answer(id: u64, result: &Result<Value, ToolError>, frame_byt
     // A byte takes six at most.
     let cut = |text: &'_ str| text.get(..text.floor_char_boundary(frame_bytes / 16)).unwrap_or_default().to_owned();
     (frame::ERROR, failure(&cut(&error.message), error.hint.as_deref().map(cut).as_deref()))
+}
+
+/// The error of an answer that is too large for a frame.
+fn too_large(bytes: usize, limit: usize) -> ToolError {
+    ToolError::new(
+        ErrorKind::Failed,
+        format!("the result is too large: {} KiB, at most {} KiB can be returned", bytes / 1024, limit / 1024),
+    )
+    .with_hint("ask for less at a time, e.g. with a limit or a filter")
 }
 
 #[cfg(test)]

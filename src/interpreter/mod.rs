@@ -15,6 +15,7 @@ pub mod fuzzing;
 mod jail;
 mod message;
 mod output;
+mod overtime;
 mod pace;
 pub mod packages;
 mod pool;
@@ -87,10 +88,10 @@ impl Run {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Wall time in seconds, without what the program [waited for others](Host::waited) and did not compute meanwhile.
-    /// Default 60.
+    /// Wall time in seconds, without what the program [waited for others](Host::waited) and did not compute meanwhile. A
+    /// program is told 0.2 s before, or a tenth of it if that is less, so that its last words are said in time. Default 60.
     pub wall_s: f64,
-    /// CPU time in seconds. Default 30.
+    /// CPU time in seconds, of all its threads; it is told as above. Default 30.
     pub cpu_s: u64,
     /// Memory in MiB. Default 512.
     pub memory_mib: u64,
@@ -109,6 +110,13 @@ pub struct Limits {
     pub variable_kib: u64,
     /// One frame in KiB, either way. Default 65,536.
     pub frame_kib: u64,
+}
+
+impl Limits {
+    /// The CPU time; more than a year is none.
+    fn cpu(&self) -> Duration {
+        Duration::from_secs(self.cpu_s.min(31_536_000))
+    }
 }
 
 impl Default for Limits {

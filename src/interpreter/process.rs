@@ -44,6 +44,21 @@ impl Process {
         text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
     }
 
+    /// CPU time of all its threads so far, user and system, to the nanosecond; `None` once it was reaped.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        let pid = self.pid()?;
+        let mut clock = 0;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: both pointers are to live values.
+        let known = unsafe {
+            libc::clock_getcpuclockid(libc::pid_t::try_from(pid).ok()?, &raw mut clock) == 0
+                && libc::clock_gettime(clock, &raw mut time) == 0
+        };
+        let cpu = Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
+        // If it was reaped meanwhile, the number may have been another one's.
+        (known && self.pid()? == pid).then_some(cpu)
+    }
+
     /// Its id, as this process sees it; `None` once it was reaped.
     pub(super) fn pid(&self) -> Option<u32> {
         // `pidfd_open(2)` names the fields: `Pid:` is -1 once the process was reaped.

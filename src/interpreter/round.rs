@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fimble_toolkit::{ErrorKind, ToolError};
+use fimble_toolkit::ToolError;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
@@ -20,6 +20,7 @@ use super::done::{self, Done};
 use super::ending::{self, Stop};
 use super::message::{self, Cancelled, Opening, Printed, StatementDone};
 use super::output::{CUT, Output};
+use super::overtime::{Overtime, computed_in};
 use super::pace::Pace;
 use super::scratch::Watch;
 use super::spawn::Child;
@@ -86,8 +87,10 @@ struct Round<'a> {
     wall: Duration,
     /// When to look at the time again, or to kill a program that was told to stop.
     deadline: Instant,
-    /// How long the child had waited for a processor when it was told to stop, and when that was.
-    told: Option<(Duration, Instant)>,
+    /// When to look at its CPU time, which is over no sooner.
+    cpu_at: Instant,
+    /// What it has left since it was told to stop.
+    told: Option<Overtime>,
     /// How often it said that it stopped.
     stops: u32,
     frame_bytes: usize,
@@ -142,13 +145,15 @@ pub(super) async fn drive(
         done: None,
         started,
         wall,
-        deadline: started + wall,
+        deadline: started + pace.tells_at(wall),
+        cpu_at: started + pace.tells_at(wall),
         told: None,
         stops: 0,
         frame_bytes,
         heard: false,
     };
     round.child.wire.set_frame_bytes(frame_bytes);
+    round.plan_cpu_look(pace.tells_at(limits.cpu()));
     host.begins(round.child.process());
     round.child.wire.send(frame::RUN, &opening);
     let ended = round.talk(cancel).await?;
@@ -223,17 +228,27 @@ impl Round<'_> {
     /// The first time, the program is told; the second time, it is killed. What it waited for others is given back before.
     fn pass_deadline(&mut self) -> Flow {
         if let Some(stop) = self.stop.take() {
-            if self.is_starved() {
-                self.stop = Some(stop);
-                return Flow::On;
+            let Some(left) = self.told.as_ref().and_then(|told| told.left(self.pace.starved)) else {
+                return Flow::Kill(stop);
+            };
+            self.stop = Some(stop);
+            self.deadline = Instant::now() + left;
+            return Flow::On;
+        }
+        if Instant::now() >= self.cpu_at {
+            match self.cpu_left() {
+                Some(left) if left.is_zero() => {
+                    return self.tell(Stop::Limit("cpu"), libc::SIGXCPU, self.pace.lead(self.run.limits.cpu()));
+                }
+                left => self.plan_cpu_look(left.unwrap_or(YEAR)),
             }
-            return Flow::Kill(stop);
         }
-        let left = self.wall.saturating_sub(self.counted());
+        let counted = self.counted();
+        let left = self.pace.tells_at(self.wall).saturating_sub(counted);
         if left.is_zero() {
-            return self.tell_to_stop(Stop::Limit("wall"));
+            return self.tell(Stop::Limit("wall"), libc::SIGUSR1, self.wall.saturating_sub(counted));
         }
-        self.deadline = Instant::now() + left.max(self.pace.look_again);
+        self.deadline = (Instant::now() + left.max(self.pace.look_again)).min(self.cpu_at);
         Flow::On
     }
 
@@ -243,33 +258,38 @@ impl Round<'_> {
         if waited.is_zero() {
             return since;
         }
-        let computed = self.child.process().look().map(|vitals| vitals.cpu).unwrap_or_default();
-        counted(since, waited, computed)
+        counted(since, waited, self.child.process().cpu().unwrap_or_default())
+    }
+
+    /// What it may still compute before it is told; `None` once it has ended.
+    fn cpu_left(&self) -> Option<Duration> {
+        Some(self.pace.tells_at(self.run.limits.cpu()).saturating_sub(self.child.process().cpu()?))
+    }
+
+    /// Looks when it can have computed for so long, were all processors its own.
+    fn plan_cpu_look(&mut self, left: Duration) {
+        self.cpu_at = Instant::now() + computed_in(left).clamp(self.pace.stop / 8, YEAR);
+        self.deadline = self.deadline.min(self.cpu_at);
     }
 
     fn tell_to_stop(&mut self, stop: Stop) -> Flow {
+        self.tell(stop, libc::SIGUSR1, Duration::ZERO)
+    }
+
+    /// Tells it by a signal that it is to stop, `ahead` of the time when it must.
+    fn tell(&mut self, stop: Stop, signal: i32, ahead: Duration) -> Flow {
         if self.stop.is_none() {
-            let now = Instant::now();
-            self.stop = Some(stop);
-            self.deadline = now + self.pace.stop;
-            self.told = Some((self.child.process().waited().unwrap_or_default(), now));
-            self.child.signal(libc::SIGUSR1);
+            self.give(stop, self.pace.stop + ahead);
+            self.child.signal(signal);
         }
         Flow::On
     }
 
-    /// Whether a child that was told to stop could not do so yet, for want of a processor. Looks again later if so.
-    fn is_starved(&mut self) -> bool {
-        let Some((before, told)) = self.told.filter(|(_, told)| told.elapsed() < self.pace.starved) else {
-            return false;
-        };
-        let Some(waited) = self.child.process().waited() else { return false };
-        let starved = waited.saturating_sub(before) >= self.pace.stop / 2;
-        if starved {
-            self.told = Some((waited, told));
-            self.deadline = Instant::now() + self.pace.stop;
-        }
-        starved
+    /// Gives the child that much time to end.
+    fn give(&mut self, stop: Stop, allowed: Duration) {
+        self.stop = Some(stop);
+        self.told = Some(Overtime::begin(self.child.process(), allowed));
+        self.deadline = Instant::now() + allowed;
     }
 
     /// A program that was told to stop has ended.
@@ -278,8 +298,12 @@ impl Round<'_> {
         if self.stops > STOPS {
             return Err(format!("it said {} times that it stopped", self.stops));
         }
-        if self.told.is_some() && self.stops == 1 {
-            self.deadline = Instant::now() + self.pace.grace;
+        // What is told ahead of its time has its last words in that.
+        let is_sudden = |stop: &mut Stop| !matches!(stop, Stop::Limit("wall" | "cpu"));
+        if self.stops == 1
+            && let Some(stop) = self.stop.take_if(is_sudden)
+        {
+            self.give(stop, self.pace.grace);
         }
         Ok(Flow::On)
     }
@@ -419,9 +443,16 @@ impl Round<'_> {
     /// A child that closed its socket, or said its last word, has a moment to end.
     async fn wait_for_exit(&mut self) -> Option<Exit> {
         let by_itself = self.stop.is_none() || self.done.is_some();
-        let within = if self.stop.is_none() && self.done.is_some() { self.pace.exit } else { self.pace.grace };
-        if by_itself && let Ok(exit) = timeout(within, self.child.ended()).await {
-            return exit;
+        let after_done = self.stop.is_none() && self.done.is_some();
+        let longest = if after_done { self.pace.late_exit } else { self.pace.grace };
+        // It mostly ends at once, and looking costs time.
+        let (mut left, mut overtime) = (by_itself.then_some(self.pace.stop), None);
+        while let Some(within) = left {
+            if let Ok(exit) = timeout(within, self.child.ended()).await {
+                return exit;
+            }
+            let begun = overtime.get_or_insert_with(|| Overtime::begin(self.child.process(), self.pace.exit));
+            left = begun.left(longest);
         }
         self.child.signal(libc::SIGKILL);
         timeout(self.pace.reap, self.child.ended()).await.ok().flatten()
@@ -466,13 +497,4 @@ impl Round<'_> {
             usage,
         }
     }
-}
-
-/// The error of an answer that is too large for a frame.
-pub(super) fn too_large(bytes: usize, limit: usize) -> ToolError {
-    ToolError::new(
-        ErrorKind::Failed,
-        format!("the result is too large: {} KiB, at most {} KiB can be returned", bytes / 1024, limit / 1024),
-    )
-    .with_hint("ask for less at a time, e.g. with a limit or a filter")
 }

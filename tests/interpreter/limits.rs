@@ -138,16 +138,87 @@ async fn a_program_that_ended_in_time_is_believed_by_a_host_that_was_late() {
     assert_eq!((finished.statements_done, finished.statements), (3, 3));
 }
 
+/// What the kernel counts for a program until it has ended, at most: what it was given, and what a host that shares the machine
+/// with others may come too late by. By the kernel alone it would be 2 s.
+const CPU: Duration = Duration::from_millis(1_800);
+
 #[tokio::test]
-async fn the_cpu_limit_ends_a_busy_program() {
+async fn the_cpu_limit_ends_whatever_computes() {
     let interpreter = start().await;
-    for source in ["while True: pass", "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"]
-    {
+    let hazards = [
+        ("a Python loop", "while True: pass"),
+        ("a C loop", "sum(range(10**12))"),
+        ("a big integer", "len(str(7 ** (10 ** 8)))"),
+        ("a regular expression", "import re\nre.match('(a+)+b', 'a' * 64)"),
+        ("an ignored signal", "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"),
+        ("blocked signals", "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass"),
+        ("ignored exceptions", "while True:\n    try:\n        while True: pass\n    except BaseException: pass"),
+        ("a forged end", FORGED_END),
+    ];
+    for (what, source) in hazards {
         let mut run = program(source);
         run.limits.cpu_s = 1;
         let finished = finish(&interpreter, run, &Arc::default()).await;
-        assert_eq!(limit(&finished), "cpu", "{source}");
-        assert!(finished.usage.cpu < Duration::from_secs(4), "{:?}", finished.usage);
+        assert_eq!(limit(&finished), "cpu", "{what}");
+        assert!(finished.usage.cpu < CPU, "{what}: {:?}", finished.usage);
+        assert_eq!(output(&interpreter, "print(1)").await, "1\n", "{what}");
+    }
+    // What ends by itself keeps what it has.
+    let mut run = program("kept = 1\nwhile True: pass");
+    run.limits.cpu_s = 1;
+    let finished = finish(&interpreter, run, &Arc::default()).await;
+    assert_eq!((limit(&finished), finished.written.len()), ("cpu", 1));
+}
+
+/// Says that it stops, when it is told to and before, and goes on.
+const FORGED_END: &str = "\
+import os, signal, struct
+def stopping(*_):
+    os.write(3, struct.pack('<IB', 2, 23) + b'{}')
+signal.signal(signal.SIGUSR1, stopping)
+signal.signal(signal.SIGXCPU, stopping)
+while True: pass
+";
+
+#[tokio::test]
+async fn a_program_that_only_says_that_it_ends_gains_little() {
+    let interpreter = start().await;
+    let before = format!("import os\nos.write(3, b'\\x02\\0\\0\\0\\x17{{}}')\n{FORGED_END}");
+    let threads = "\
+import hashlib, threading
+def work():
+    block = bytes(1 << 24)
+    while True: hashlib.blake2b(block)
+for _ in range(8): threading.Thread(target=work).start()
+";
+    let threads = format!("{threads}{FORGED_END}");
+    for source in [FORGED_END, &before, &threads] {
+        let mut run = within(0.5, source);
+        run.limits.cpu_s = 60;
+        let finished = finish(&interpreter, run, &Arc::default()).await;
+        assert_eq!(limit(&finished), "wall", "{source}");
+        let most = if source == threads { 4 * CPU } else { CPU };
+        assert!(finished.usage.cpu < most, "{source}: {:?}", finished.usage);
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_goes_on_after_its_last_word_is_killed() {
+    let interpreter = start().await;
+    for goes_on in ["while True: pass", "import time\ntime.sleep(1000)"] {
+        let source = format!(
+            "\
+import json, os, struct
+done = dict(ending=dict(kind='returned', value=None), written=[], removed=[], not_carried=[], statements_done=1, statements=1)
+body = json.dumps(done).encode()
+os.write(3, struct.pack('<IB', len(body), 21) + body)
+{goes_on}
+"
+        );
+        let finished = finish(&interpreter, program(&source), &Arc::default()).await;
+        assert!(crash(&finished).contains("SIGKILL"), "{:?}", finished.ending);
+        // It had 200 ms; once it was 3 s.
+        assert!(finished.usage.cpu < CPU, "{:?}", finished.usage);
     }
 }
 

@@ -29,6 +29,7 @@ const PACE: Pace = Pace {
     starved: Duration::from_millis(4),
     grace: Duration::from_millis(4),
     exit: Duration::from_millis(20),
+    late_exit: Duration::from_millis(20),
     reap: Duration::from_millis(20),
     look_again: Duration::from_millis(1),
 };
