@@ -424,3 +424,18 @@ async fn an_idempotent_call_that_was_cut_off_is_made_again_with_the_same_key() {
     let keys: Vec<&str> = requests.iter().map(|request| request.headers["idempotency-key"].to_str().unwrap()).collect();
     assert!(keys.len() == 2 && keys[0] == keys[1] && keys[0].len() == 32, "{keys:?}");
 }
+
+#[test]
+fn a_session_that_is_at_work_is_not_deleted() {
+    let home = Home::new();
+    let first = home.start("await count_toolkit.look(gate='FOLDER/gate')\nprint('first')\n", "gate");
+    let id = home.session();
+    let refused = home.run(&["sessions", "delete", &id]);
+    let told = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(5), "{told}");
+    assert!(told.contains("another fimble is at work in this session") && told.contains("hint: "), "{told}");
+    std::fs::write(home.path("gate"), "").unwrap();
+    assert_eq!(text(&ended(first).stdout), "first\n");
+    assert_eq!(home.run(&["sessions", "delete", &id]).status.code(), Some(0));
+    assert_eq!(text(&home.run(&["sessions", "list"]).stdout), "");
+}

@@ -8,8 +8,10 @@ for _, record in ipairs(redis.call('ZRANGEBYSCORE', later, '-inf', now, 'LIMIT',
   redis.call('ZREM', later, record)
 end
 for _ = 1, ARGV[5] do
-  local entry = redis.call('XAUTOCLAIM', stream, ARGV[1], ARGV[2], ARGV[3], '0', 'COUNT', 1)[2][1]
-  if not entry then break end
-  if comes_next(entry) then return {'ok', entry[1], entry[2][2] or ''} end
+  local entries = redis.call('XAUTOCLAIM', stream, ARGV[1], ARGV[2], ARGV[3], '0', 'COUNT', 1)[2]
+  if #entries == 0 then break end
+  -- Redis 6.2 has an empty place for one that fell off the stream.
+  local entry = entries[1]
+  if entry and comes_next(entry) then return {'ok', entry[1], entry[2][2] or ''} end
 end
 return {'none'}
