@@ -1,6 +1,7 @@
 //! Cognition: segments and scaffold become a request, the model's text becomes a checked program or a refusal.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use fimble_toolkit::Declaration;
 
@@ -151,7 +152,7 @@ impl PromptParts {
     /// `segments` are the end of a conversation, and `earlier` is how many there are before them.
     fn request(
         &self,
-        declarations: &[Declaration],
+        declarations: &Arc<Vec<Declaration>>,
         (segments, earlier): (&[Segment], u64),
         progress: &Progress,
         scaffold: &Scaffold,

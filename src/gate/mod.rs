@@ -204,6 +204,8 @@ impl Attendant for Unattended {
 struct Shared {
     of_registry: Arc<Vec<Declaration>>,
     all: Arc<Vec<Declaration>>,
+    /// What the last scope that was asked for leaves of them.
+    narrowed: Option<(Scope, Arc<Vec<Declaration>>)>,
 }
 
 /// What all rounds share: the toolkits, the policy, the secrets.
@@ -320,11 +322,11 @@ impl Gate {
         }
         let own = std::iter::once(system::declaration().clone()).chain(self.cards.then(cards::declaration));
         let all = Arc::new(own.chain(of_registry.iter().cloned()).collect());
-        *shared = Some(Shared { of_registry, all: Arc::clone(&all) });
+        *shared = Some(Shared { of_registry, all: Arc::clone(&all), narrowed: None });
         all
     }
 
-    /// All toolkits that programs within `scope` may call.
+    /// All toolkits that programs within `scope` may call; without a copy as long as the same is asked for.
     pub fn declarations_in(&self, scope: &Scope) -> Arc<Vec<Declaration>> {
         let all = self.shared_declarations();
         if *scope == Scope::default() {
@@ -334,7 +336,18 @@ impl Gate {
             system::NAME => Some(declaration.clone()),
             _ => scope.narrow(declaration.clone()),
         };
-        Arc::new(all.iter().filter_map(shown).collect())
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_all = shared.as_mut().filter(|shared| Arc::ptr_eq(&shared.all, &all));
+        if let Some((_, known)) =
+            of_all.as_ref().and_then(|shared| shared.narrowed.as_ref()).filter(|(of, _)| of == scope)
+        {
+            return Arc::clone(known);
+        }
+        let narrowed = Arc::new(all.iter().filter_map(shown).collect());
+        if let Some(shared) = of_all {
+            shared.narrowed = Some((scope.clone(), Arc::clone(&narrowed)));
+        }
+        narrowed
     }
 
     /// All toolkits that programs of a session may call.

@@ -1,6 +1,7 @@
 //! The one way from what is known to a request.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fimble_toolkit::Declaration;
 use minijinja::context;
@@ -9,7 +10,7 @@ use super::budget::{Kept, bounded, keep, newest};
 use super::chat::{say, turn};
 use super::described::likely;
 use super::fill::{STOP, comment, part, program};
-use super::stubs::{Budget, shown_briefly, stubs};
+use super::stubs::{Budget, Stubs};
 use super::{Config, Encoding, PromptInput, TemplateError};
 use crate::llm::{Input, Message, Request, Role};
 use crate::segment::{Segment, SegmentKind, estimate_tokens};
@@ -85,7 +86,7 @@ fn noted_prefix(input: &PromptInput<'_>) -> String {
     let mut seen = BTreeSet::new();
     let notes = input.attempts.iter().flat_map(|attempt| &attempt.notes).filter(|note| seen.insert(*note));
     let notes: String = notes.map(|note| format!("# careful: {}\n", note.replace('\n', "\n#   "))).collect();
-    let likely = likely(input, &shown_briefly(input.declarations, budget(input)));
+    let likely = likely(input, &stubs(input).briefly(input.declarations));
     match input.prefix.rfind("# goal: ") {
         Some(goal) => format!("{}{likely}{notes}{}", &input.prefix[..goal], &input.prefix[goal..]),
         None => format!("{likely}{notes}{}", input.prefix),
@@ -107,10 +108,14 @@ fn context_tokens(input: &PromptInput<'_>) -> u32 {
 
 fn head_context(input: &PromptInput<'_>) -> minijinja::Value {
     context! {
-        stubs => stubs(input.declarations, budget(input)),
+        stubs => &stubs(input).text,
         operations => operations(input.declarations),
         packages => &input.config.packages,
     }
+}
+
+fn stubs(input: &PromptInput<'_>) -> Arc<Stubs> {
+    input.templates.stubs.get(input.declarations, budget(input))
 }
 
 /// The stubs must leave room for what is said.

@@ -12,6 +12,8 @@ mod relevant;
 mod stubs;
 mod templates;
 
+use std::sync::Arc;
+
 use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +82,7 @@ pub struct PromptInput<'a> {
     /// How the program is shown.
     pub encoding: Encoding,
     /// The toolkits, in an order that does not change within a session.
-    pub declarations: &'a [Declaration],
+    pub declarations: &'a Arc<Vec<Declaration>>,
     /// The conversation so far, or its end.
     pub segments: &'a [Segment],
     /// How many segments there are before those.

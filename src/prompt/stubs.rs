@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fimble_toolkit::{Declaration, Operation, Parameter, classes, parameter_text, signature};
 
@@ -43,27 +44,74 @@ impl Budget {
 /// The stubs of all toolkits, in at most about the budget: first those that are shown whole, in their own order, then
 /// those for which only the names of the operations fit, or only how many begin with which word.
 pub fn stubs(declarations: &[Declaration], budget: Budget) -> String {
-    let Shown { mut whole, brief } = shown(declarations, budget);
-    if let Some((first, _)) = brief.first() {
-        let lines: Vec<&str> = brief.iter().map(|(_, line)| line.as_str()).collect();
-        whole.push(format!(
-            "# Only names are shown of these; for signatures: print(await {SYSTEM}.describe(\"{}\")), or .describe(\"what it \
-             should do\")\n{}",
-            first.name,
-            lines.join("\n")
-        ));
-    }
-    whole.join("\n\n")
+    shown(declarations, budget).text()
 }
 
-/// The toolkits that are not shown whole within the budget.
-pub(super) fn shown_briefly(declarations: &[Declaration], budget: Budget) -> Vec<&Declaration> {
-    shown(declarations, budget).brief.into_iter().map(|(declaration, _)| declaration).collect()
+/// The stubs of toolkits, as they are shown.
+#[derive(Debug)]
+pub(super) struct Stubs {
+    pub text: String,
+    /// Which toolkits are not shown whole.
+    brief: Vec<usize>,
+}
+
+impl Stubs {
+    /// Those of these toolkits that are not shown whole; they are the ones that the stubs are of.
+    pub fn briefly<'a>(&self, declarations: &'a [Declaration]) -> Vec<&'a Declaration> {
+        self.brief.iter().filter_map(|index| declarations.get(*index)).collect()
+    }
+}
+
+/// The last stubs that were made, for as long as toolkits and budget stay the same.
+#[derive(Debug, Default)]
+pub(super) struct LastStubs {
+    last: Mutex<Option<Made>>,
+}
+
+#[derive(Debug)]
+struct Made {
+    /// Kept, so that no others can lie at their address.
+    of: Arc<Vec<Declaration>>,
+    budget: Budget,
+    stubs: Arc<Stubs>,
+}
+
+impl LastStubs {
+    /// The stubs of these toolkits.
+    pub fn get(&self, declarations: &Arc<Vec<Declaration>>, budget: Budget) -> Arc<Stubs> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = last.as_ref().filter(|made| Arc::ptr_eq(&made.of, declarations) && made.budget == budget) {
+            return Arc::clone(&made.stubs);
+        }
+        let place = |brief: &Declaration| declarations.iter().position(|one| std::ptr::eq(one, brief));
+        let shown = shown(declarations, budget);
+        let brief = shown.brief.iter().filter_map(|(declaration, _)| place(declaration)).collect();
+        let stubs = Arc::new(Stubs { text: shown.text(), brief });
+        *last = Some(Made { of: Arc::clone(declarations), budget, stubs: Arc::clone(&stubs) });
+        stubs
+    }
 }
 
 struct Shown<'a> {
     whole: Vec<String>,
     brief: Vec<(&'a Declaration, String)>,
+}
+
+impl Shown<'_> {
+    fn text(&self) -> String {
+        let mut text = self.whole.join("\n\n");
+        if let Some((first, _)) = self.brief.first() {
+            let lines: Vec<&str> = self.brief.iter().map(|(_, line)| line.as_str()).collect();
+            let gap = if text.is_empty() { "" } else { "\n\n" };
+            text.push_str(&format!(
+                "{gap}# Only names are shown of these; for signatures: print(await {SYSTEM}.describe(\"{}\")), or .describe(\"what \
+                 it should do\")\n{}",
+                first.name,
+                lines.join("\n")
+            ));
+        }
+        text
+    }
 }
 
 fn shown(declarations: &[Declaration], budget: Budget) -> Shown<'_> {

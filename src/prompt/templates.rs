@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
+use super::stubs::LastStubs;
+
 /// The names of the templates that a user may override, and our own texts.
 const TEMPLATES: [(&str, &str); 5] = [
     ("system.md.j2", include_str!("../../prompts/system.md.j2")),
@@ -29,6 +31,8 @@ pub const TEMPLATE_NAMES: [&str; TEMPLATES.len()] = {
 #[derive(Debug)]
 pub struct Templates {
     environment: Environment<'static>,
+    /// What most of a prompt is made of, and seldom changes.
+    pub(super) stubs: LastStubs,
 }
 
 /// Why a template cannot be used.
@@ -72,7 +76,7 @@ impl Templates {
             let added = environment.add_template_owned(name.clone(), text.clone());
             added.map_err(|error| failed(name, &error))?;
         }
-        Ok(Self { environment })
+        Ok(Self { environment, stubs: LastStubs::default() })
     }
 
     /// One template's text, without white space around it.

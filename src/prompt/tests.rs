@@ -6,6 +6,7 @@ use fimble_toolkit::{Operation, Parameter, Risk};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::stubs::LastStubs;
 use super::*;
 use crate::llm::{Input, Request};
 use crate::segment::{SegmentKind, estimate_tokens};
@@ -104,7 +105,7 @@ fn request_with(
     let (templates, config) = (Templates::new(&BTreeMap::new()).unwrap(), Config::default());
     let mut input = PromptInput {
         encoding,
-        declarations,
+        declarations: &Arc::new(declarations.to_vec()),
         segments,
         earlier: 0,
         prefix,
@@ -233,7 +234,7 @@ fn long_outputs_are_shown_in_part() {
 
 #[test]
 fn the_example_is_one_that_the_toolkits_allow() {
-    let text = shown(&request(Encoding::Chat, &first_turn(), "try:\n", &[], |input| input.declarations = &[]));
+    let text = shown(&request_with(&[], Encoding::Chat, &first_turn(), "try:\n", &[], |_| {}));
     assert!(text.contains("17 % of 2,340") && !text.contains("git_toolkit"), "{text}");
 }
 
@@ -431,4 +432,19 @@ fn what_is_asked_for_is_found_by_name_and_by_words() {
     for what in ["forge_toolkit", "forge_toolkit.gist_*", "approve a pull request", "git_toolkit"] {
         assert!(estimate_tokens(&told(what)) <= 620, "{what}: {}", estimate_tokens(&told(what)));
     }
+}
+
+#[test]
+fn stubs_are_made_again_only_for_other_toolkits_or_another_budget() {
+    let (last, some) = (LastStubs::default(), Arc::new(declarations()));
+    let [wide, narrow] = [(3_000, 600), (110, 110)].map(|(whole, names)| Budget { whole, names });
+    let first = last.get(&some, wide);
+    assert_eq!(first.text, stubs(&some, wide));
+    assert!(Arc::ptr_eq(&first, &last.get(&some, wide)) && first.briefly(&some).is_empty());
+    let brief = last.get(&some, narrow);
+    assert_eq!(brief.text, stubs(&some, narrow));
+    let names: Vec<&str> = brief.briefly(&some).iter().map(|declaration| declaration.name.as_str()).collect();
+    assert!(!names.is_empty() && names.iter().all(|name| brief.text.contains(name)), "{names:?}");
+    let fewer = Arc::new(some[1..].to_vec());
+    assert_eq!(last.get(&fewer, narrow).text, stubs(&fewer, narrow));
 }

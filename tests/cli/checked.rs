@@ -38,3 +38,12 @@ fn results_that_nobody_declared_are_shown_once_they_were_seen() {
     let output = home.output(&["run", "-", "--toolkits", "kits"], "print((await unit_toolkit.state()).absent)\n");
     assert!(stderr(&output).contains("no field 'absent'"), "{}", stderr(&output));
 }
+
+#[test]
+fn what_the_checker_doubted_is_told_if_the_program_raises() {
+    let doubt = "warning: line 2: nothing defines `servces`; did you mean `services`\n";
+    let raised = Home::new().output(&["run", "-"], "services = ['nginx']\nprint(servces)\n");
+    assert_eq!(raised.status.code(), Some(1));
+    assert!(stderr(&raised).ends_with(doubt), "{}", stderr(&raised));
+    Home::new().check_run("if False:\n    print(servces)\nprint(1)\n", 0, "1\n", "");
+}

@@ -73,8 +73,8 @@ second = await card_toolkit.confirm('Restart everything', risk='destructive')
 print(first, second)
 ";
     let waits = |stdout: &str| {
-        let events = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let card = events.filter(|event| event["name"] == "card").last().unwrap();
+        let mut events = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let card = events.rfind(|event| event["name"] == "card").unwrap();
         let session = card["session"].as_str().unwrap().to_owned();
         (
             session,
