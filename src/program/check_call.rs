@@ -90,6 +90,9 @@ fn told_by(toolkit: &Declaration) -> String {
     format!(" (`await system_toolkit.describe(\"{}\")`)", toolkit.name)
 }
 
+/// Characters of why a toolkit has no operations.
+const REASON: usize = 1_000;
+
 /// The longest signature in characters that a message has; of a longer one the names are told.
 const SIGNATURE: usize = 400;
 /// Parameters of an operation that are told by name.
@@ -116,7 +119,7 @@ fn known(operation: &Operation) -> String {
 fn unknown_operation(toolkit: &Declaration, name: &str) -> String {
     let there: Vec<&str> = Toolkits::operations(toolkit).map(|operation| operation.name.as_str()).collect();
     if there.is_empty() {
-        let why = toolkit.description.lines().next().unwrap_or_default();
+        let why: String = toolkit.description.replace("\n\n", "; ").chars().take(REASON).collect();
         return format!("`{}` has no operations now: {why}", toolkit.name);
     }
     let near: Vec<String> = nearest(name, there.iter().copied()).into_iter().map(|near| format!("`{near}`")).collect();

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fimble_toolkit::Toolkit;
+use fimble_toolkit::{Absent, Toolkit};
 use futures_util::future::join_all;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::source::{Absent, Read, ReadToolkit, Reading, Source, Unread};
+use super::source::{Read, ReadToolkit, Reading, Source, Unread};
 use super::{Origin, Registry, RegistryError};
 
 /// How much of a folder is looked at, and how long sources are waited for.
@@ -44,7 +44,7 @@ impl Default for Limits {
 /// The longest time for which a source that fails is left alone.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// Characters of a problem that programs and models are told.
+/// Characters of a problem, and of its hint, that programs and models are told.
 const REASON: usize = 400;
 
 /// What was different at a look.
@@ -303,8 +303,11 @@ impl Known {
     /// Says in the registry why there is no toolkit, if its name is known and free.
     fn stand_in(&mut self, name: Option<String>, problem: &str, registry: &Registry) {
         let Some(name) = name.filter(|_| self.there.is_none()) else { return };
-        let reason: String = problem.replace('\n', "; ").chars().take(REASON).collect();
-        let reason = format!("It cannot be used now: {reason}");
+        let (what, hint) = problem.split_once('\n').unwrap_or((problem, ""));
+        let short = |text: &str| text.chars().take(REASON).collect::<String>();
+        // In a paragraph of its own, which stubs leave out: half a hint is none.
+        let reason = format!("It cannot be used now: {}\n\n{}", short(what), short(hint));
+        let reason = reason.trim_end().to_owned();
         if self.absent.as_ref().is_some_and(|absent| absent.reason == reason) {
             return;
         }

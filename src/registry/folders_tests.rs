@@ -224,14 +224,15 @@ async fn what_was_down_or_hung_comes_back_and_keeps_nobody_waiting() {
     // Programs and models are told the same.
     let described: Vec<String> = registry.declarations().into_iter().map(|declared| declared.description).collect();
     let expected = [
-        "It cannot be used now: nobody is there; hint: start it",
+        "It cannot be used now: nobody is there\n\nhint: start it",
         "It cannot be used now: hangs did not answer within 50ms; it is there when it has",
         "A.",
     ];
     assert_eq!(described, expected);
     let error = registry.find("down_toolkit", "x").err().unwrap();
     assert_eq!(error.kind, fimble_toolkit::ErrorKind::Unavailable);
-    assert!(error.message.contains("nobody is there"), "{}", error.message);
+    let expected = "down_toolkit has no operations now: It cannot be used now: nobody is there; hint: start it";
+    assert_eq!(error.message, expected);
     // It is told once.
     assert_eq!(registry.look().await, Changes::default());
 

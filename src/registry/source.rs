@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Declaration, ToolError, Toolkit};
-use serde_json::Value;
+use fimble_toolkit::Toolkit;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
@@ -98,23 +97,5 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         self.task.abort();
-    }
-}
-
-/// In the place of a toolkit that is known by name and cannot be used now: it says why.
-pub(super) struct Absent {
-    pub(super) name: String,
-    /// One sentence.
-    pub(super) reason: String,
-}
-
-#[async_trait]
-impl Toolkit for Absent {
-    fn declaration(&self) -> Declaration {
-        Declaration { name: self.name.clone(), description: self.reason.clone(), operations: Vec::new() }
-    }
-
-    async fn call(&self, _call: Call) -> Result<Value, ToolError> {
-        Err(ToolError::unavailable(self.reason.clone()))
     }
 }

@@ -31,7 +31,7 @@ pub fn unknown_operation(declaration: &Declaration, operation: &str) -> ToolErro
     let toolkit = &declaration.name;
     if names.is_empty() {
         // It says itself why.
-        let message = format!("{toolkit} has no operations now: {}", declaration.description);
+        let message = format!("{toolkit} has no operations now: {}", declaration.description.replace("\n\n", "; "));
         return ToolError::unavailable(message).with_hint("do without it, and tell the user why");
     }
     let message =

@@ -77,6 +77,15 @@ fn a_server_of_a_file_tells_the_login_that_works_as_it_is_written() {
     let hops = doctor(&home);
     assert!(hops.contains("FAIL  mcp guarded version: the MCP server `guarded` wants you to log in"), "{hops}");
     assert_eq!(told(&hops), command);
+    // A program that was written for it is told the same, and the others run.
+    let run = home.output(&["--toolkits", "guarded", "run", "-"], "print(await guarded_toolkit.refreshed())\n");
+    let refused = stderr(&run);
+    let begin =
+        "`guarded_toolkit` has no operations now: It cannot be used now: the MCP server `guarded` wants you to log in";
+    assert!(run.status.code() == Some(1) && refused.contains(begin), "{refused}");
+    assert_eq!(told(refused.split_once(begin).unwrap().1), command);
+    let run = home.output(&["--toolkits", "guarded", "run", "-"], "print(1)\n");
+    assert_eq!((run.status.code(), stdout(&run).as_str()), (Some(0), "1\n"));
     // A login changes nothing about where the command is typed.
     assert!(command.contains(home.path().join("guarded/guarded.toml").to_str().unwrap()), "{command}");
 

@@ -3,6 +3,7 @@
 //! This crate does not know Python, the interpreter, the store or the model. A toolkit declares its operations as
 //! data, receives calls with bound arguments, and answers with JSON.
 
+mod absent;
 mod blocking;
 mod call;
 mod check;
@@ -17,6 +18,7 @@ mod python_names;
 mod schema;
 mod signature;
 
+pub use absent::Absent;
 pub use blocking::blocking;
 pub use call::{Call, SessionContext};
 pub use check::{Finding, SHOWN_DOCSTRING, Severity, check};
