@@ -222,6 +222,17 @@ pub enum Custom {
         /// For which arguments.
         arguments: String,
     },
+    /// A call is so far, as the system behind its toolkit says.
+    Progress {
+        /// The call's idempotency key.
+        tool_call_id: String,
+        /// How much is done, in a unit of the system's own.
+        done: Option<f64>,
+        /// How much there is to do, in the same unit.
+        total: Option<f64>,
+        /// What is being done, in one line; may be empty.
+        text: String,
+    },
     /// Files of toolkits came, changed or went since the last turn.
     ToolkitsChanged {
         /// Names of toolkits that came.

@@ -98,12 +98,12 @@ async fn a_round_that_waits_for_a_task_needs_no_process() {
     until("the suspension", || world.list().contains("(waits for a task)"));
     let shown = text(&world.run("30", &["ps"]).stdout);
     assert!(shown.trim_end().ends_with("  a task"), "{shown}");
+    kill(host);
     let answered = world.run("30", &["sessions", "answer", &world.session(), "yes"]);
     assert_eq!(answered.status.code(), Some(2));
     let told = text(&answered.stderr);
     assert!(told.contains("it waits for cook_toolkit.send: the agent `cook` works at it"), "{told}");
     assert!(told.contains("hint: it goes on by itself when the time has come or the task is done"), "{told}");
-    kill(host);
     world.goes_on("0.1");
 }
 
@@ -147,6 +147,53 @@ async fn a_task_that_nobody_waits_for_any_more_is_cancelled() {
     let ended = host.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(3), "{}", text(&ended.stderr));
     assert_eq!(world.agent.asked("CancelTask"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_far_a_task_is_is_told_while_it_is_waited_for() {
+    let world = World::new().await;
+    let arguments = ["-c", "gate.progress_ms=0", "run", "program.py", "--yes"];
+    let [host, json] =
+        [&[][..], &["--json"]].map(|more| world.fimble("30", &[&arguments[..], more].concat()).spawn().unwrap());
+    until("some looks", || world.agent.asked("GetTask") > 6);
+    world.agent.is_done();
+    let (shown, events) = (host.wait_with_output().unwrap(), json.wait_with_output().unwrap());
+    assert_eq!((shown.status.code(), text(&shown.stdout).as_str()), (Some(0), "completed Bread.\n"));
+    let lines: Vec<String> = text(&shown.stderr).lines().map(str::to_owned).collect();
+    assert!(lines.iter().any(|line| line.starts_with("… cook_toolkit.send  step ")), "{lines:?}");
+    let events: Vec<Value> = text(&events.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let call = events.iter().find(|event| event["type"] == "TOOL_CALL_CHUNK").unwrap();
+    let steps: Vec<&Value> = events.iter().filter(|event| event["name"] == "progress").collect();
+    assert!(!steps.is_empty());
+    for step in steps {
+        assert!(step["value"]["text"].as_str().unwrap().starts_with("step "), "{step}");
+        assert_eq!(step["value"]["tool_call_id"], call["toolCallId"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_that_compete_for_a_resource_give_their_tasks_one_after_the_other() {
+    let world = World::new().await;
+    let file = world.folder.path().join("config/fimble/config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    let lock = "[[gate.locks]]\noperations = \"cook_toolkit.send\"\nresource = \"agent/cook\"\n";
+    std::fs::write(&file, format!("{settings}{lock}")).unwrap();
+    // Without the resource, both would let their processes go.
+    let run = ["-c", "gate.turn_s=60", "run", "program.py", "--yes"];
+    let hosts = [(); 2].map(|()| world.fimble("0.1", &run).spawn().unwrap());
+    until("one that has the resource and one that waits for it", || {
+        let shown = text(&world.run("30", &["ps"]).stdout);
+        shown.contains("the task of cook_toolkit.send") && shown.contains("  cook_toolkit.send")
+    });
+    let looks = world.agent.asked("GetTask");
+    until("more looks", || world.agent.asked("GetTask") > looks + 2);
+    assert_eq!(world.agent.asked("SendMessage"), 1, "the other one waits for its turn");
+    world.agent.is_done();
+    for host in hosts {
+        let ended = host.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), text(&ended.stdout).as_str()), (Some(0), "completed Bread.\n"), "{ended:?}");
+    }
+    assert_eq!(world.agent.asked("SendMessage"), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -420,7 +420,7 @@ async fn a_turn_that_waits_for_a_task_leaves_its_worker_and_goes_on_with_any() {
     let agent = scripted::Agent::start().await;
     agent.configure(&world.path("config"));
     let worker = || {
-        let mut command = world.fimble(&["-c", "gate.grace_s=0.1", "worker", "--lease", "60", "--turns", "1"]);
+        let mut command = world.fimble(&["-c", "gate.grace_s=0.1", "worker", "--lease", "2", "--turns", "1"]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let first = worker();

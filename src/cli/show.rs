@@ -216,6 +216,11 @@ impl Screen {
                     self.line(Color::Yellow.dimmed(), &format!("~ `{name}` is not kept: {reason}"));
                 }
             }
+            Custom::Progress { tool_call_id, done, total, text } => {
+                let call = self.calls.get(tool_call_id).map(String::as_str).unwrap_or_default();
+                let name = call.split('(').next().unwrap_or_default();
+                self.line(dim, &format!("… {name}{}", step(*done, *total, text)));
+            }
             Custom::Plan { text, .. } => self.line(Style::new(), text),
             Custom::Allowed { operation, by, .. } => {
                 let text = format!("~ {operation} is allowed by what was said before (`fimble policy revoke {by}`)");
@@ -347,6 +352,16 @@ impl Screen {
 /// `843 ms`, `1.25 s`.
 pub(super) fn milliseconds(duration: f64) -> String {
     if duration >= 1_000.0 { format!("{:.2} s", duration / 1_000.0) } else { format!("{duration:.1} ms") }
+}
+
+/// `  3 of 10  bakes`: how far a call is.
+fn step(done: Option<f64>, total: Option<f64>, text: &str) -> String {
+    let number = match (done, total) {
+        (Some(done), Some(total)) => format!("  {done} of {total}"),
+        (Some(done), None) => format!("  {done}"),
+        (None, _) => String::new(),
+    };
+    if text.is_empty() { number } else { format!("{number}  {}", clip(text, SHOWN_CHARACTERS)) }
 }
 
 /// The first characters of `text` on one line.

@@ -35,6 +35,7 @@ mod patience;
 mod performance;
 mod plan;
 mod policy;
+mod progress;
 mod proposal;
 mod rehearse;
 mod replay;
@@ -120,6 +121,12 @@ pub struct Config {
     pub grace_s: f64,
     /// Milliseconds after which the events of a round under way are stored, for those who follow it. Default 500.
     pub flush_ms: u64,
+    /// Milliseconds between two events that tell how far one call is; steps in between are passed over. Default 250.
+    pub progress_ms: u64,
+    /// How many of those one call may have while its program runs. Default 200.
+    pub progress_events: u32,
+    /// Characters of the text of one of those. Default 200.
+    pub progress_characters: u32,
     /// Tokens of one `system_toolkit.describe`; what is printed is cut at `prompt.output_tokens`. Default 560.
     pub describe_tokens: u32,
 }
@@ -144,6 +151,9 @@ impl Default for Config {
             task_s: 604_800.0,
             grace_s: 30.0,
             flush_ms: 500,
+            progress_ms: 250,
+            progress_events: 200,
+            progress_characters: 200,
             describe_tokens: 560,
         }
     }

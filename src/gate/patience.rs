@@ -143,12 +143,12 @@ impl Patience {
     }
 
     /// Returns when a task is to be looked at again, if that is while the process is kept for the call that was made at `since`.
-    /// Whoever has what others wait for keeps its process: nobody else could have it meanwhile.
+    /// That time may have come. Whoever has what others wait for keeps its process: nobody else could have it meanwhile.
     pub(super) async fn wait_for_task(&self, at: Timestamp, since: Timestamp, keeps: bool) -> Result<(), End> {
         let now = Timestamp::now();
         let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
         let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-        if !keeps && age + left > self.grace {
+        if !keeps && !left.is_zero() && age + left > self.grace {
             return Err(End::Task);
         }
         tokio::time::sleep(left).await;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fimble_toolkit::{Answers, Person, SessionContext};
+use fimble_toolkit::{Answers, Person, Progress, SessionContext};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -12,6 +12,7 @@ use super::cards::Cards;
 use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_calls};
 use super::patience::{End, Patience, Suspension};
 use super::plan::{self, Mode};
+use super::progress::Steps;
 use super::replay::{Replay, Teller};
 use super::system::System;
 use super::{Gate, MaskedStream, RoundGate};
@@ -172,7 +173,11 @@ impl Performance<'_, '_> {
             surfaces: Default::default(),
         });
         // What a toolkit asks in the middle of a call is asked like the program's own questions.
-        let context = SessionContext { person: Person::new(Arc::clone(&system) as Arc<dyn Answers>), ..context };
+        let context = SessionContext {
+            person: Person::new(Arc::clone(&system) as Arc<dyn Answers>),
+            progress: Progress::new(Arc::new(Steps::new(teller.clone(), gate.secrets.clone(), &gate.config))),
+            ..context
+        };
         let host = Arc::new(RoundGate {
             gate: Arc::clone(gate),
             journal: session.journal(round.number),

@@ -199,7 +199,11 @@ impl Teller {
 
     /// Tells an event that is new.
     pub fn emit(&self, kind: EventKind) {
-        if self.is_quiet && matches!(kind, EventKind::Custom(Custom::Print { .. } | Custom::Statement { .. })) {
+        let is_said_again = matches!(
+            kind,
+            EventKind::Custom(Custom::Print { .. } | Custom::Statement { .. } | Custom::Progress { .. })
+        );
+        if self.is_quiet && is_said_again {
             return;
         }
         let mut told = lock(&self.told);

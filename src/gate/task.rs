@@ -1,9 +1,10 @@
 //! Calls that the system behind a toolkit takes on and answers later. What their tasks are found by is in the journal before
 //! they are waited for, so that nothing is begun twice, whoever goes on with the round.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use fimble_toolkit::{ErrorKind, Operation, Pending, Poll, SessionContext, ToolError, Toolkit};
+use fimble_toolkit::{ErrorKind, Operation, Pending, Poll, Progress, SessionContext, ToolError, Toolkit};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
@@ -11,6 +12,8 @@ use super::execute::ExecuteError;
 use super::live::WaitKind;
 use super::patience::{End, Suspension};
 use super::performance::Performance;
+use super::progress::Steps;
+use super::replay::Teller;
 use super::round::{Acting, RoundGate, is_own};
 use super::{Gate, answer};
 use crate::record::{CallRecord, CallStatus};
@@ -37,6 +40,10 @@ impl RoundGate {
     ) -> (Result<Value, ToolError>, Option<Acting<'_>>) {
         let called = answer::name(record);
         let acting = (!is_own(record)).then(|| Acting::new(&self.acting));
+        if let CallStatus::Pending { look_at, .. } = &mut record.status {
+            // Whoever goes on wants to know.
+            *look_at = Timestamp::now();
+        }
         let turn = self.gate.turn(record, &arguments, &self.context);
         let turn = match &record.status {
             CallStatus::Pending { .. } => {
@@ -64,6 +71,8 @@ impl RoundGate {
                         format!("the call was made and stopped, because its task cannot be journaled: {error}");
                     return (Err(ToolError::new(ErrorKind::Denied, sentence)), acting);
                 }
+                // Its toolkit does nothing more by itself.
+                drop(acting);
                 turn
             }
         };
@@ -112,16 +121,20 @@ impl Performance<'_, '_> {
     /// Looks at the tasks that the suspended round waits for, without its program, until there is news of one.
     pub(super) async fn until_a_task_moves(&mut self) -> Result<(), ExecuteError> {
         let gate = self.stage.gate;
-        let Some(round) = self.session.open_round().map(|round| round.number) else { return Ok(()) };
+        // What is told of the tasks belongs to it.
+        let Some(round) = self.session.reopen_round().map(|round| round.number) else { return Ok(()) };
         let mut tasks: Vec<CallRecord> = self.session.calls(round).await?;
         tasks.retain(|call| matches!(call.status, CallStatus::Pending { .. }));
+        let steps = Steps::new(Teller::new(self.session.emitter(), &[]), gate.secrets.clone(), &gate.config);
+        let context = SessionContext { progress: Progress::new(Arc::new(steps)), ..context(self.session) };
         while let Some(call) = tasks.iter_mut().min_by_key(|call| look_at(call)) {
             tokio::time::sleep(left(look_at(call))).await;
-            match gate.look_outside(self.session, call).await {
+            match gate.look_outside(self.session, call, &context).await {
                 Some(Ok(Poll::Pending(pending))) => call.status = status(pending, SUSPENDED_PAUSE),
                 // The program's next run asks the same again, and is told.
                 _ => return Ok(()),
             }
+            self.session.save().await?;
         }
         Ok(())
     }
@@ -130,14 +143,19 @@ impl Performance<'_, '_> {
 impl Gate {
     /// Looks at a task of a call of a session's suspended round. `None` if that needs the program: its toolkit is not there, or
     /// the time of its call is over.
-    async fn look_outside(&self, session: &Session, call: &CallRecord) -> Option<Result<Poll, ToolError>> {
+    async fn look_outside(
+        &self,
+        session: &Session,
+        call: &CallRecord,
+        context: &SessionContext,
+    ) -> Option<Result<Poll, ToolError>> {
         let (toolkit, operation) =
             self.registry.find_in(&self.scope_of(session), &call.toolkit, &call.operation).ok()?;
         let CallStatus::Pending { task, .. } = &call.status else { return None };
         if self.is_overdue(call) {
             return None;
         }
-        Some(self.look(toolkit.as_ref(), &operation, call, &context(session), task).await)
+        Some(self.look(toolkit.as_ref(), &operation, call, context, task).await)
     }
 
     /// Has a task stopped whose call nobody waits for any more.

@@ -100,7 +100,7 @@ impl Emitter {
     }
 
     /// What is not stored yet.
-    pub(super) fn pending(&self) -> Vec<Event> {
+    pub(crate) fn pending(&self) -> Vec<Event> {
         self.lock().pending.clone()
     }
 

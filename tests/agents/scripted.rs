@@ -62,9 +62,11 @@ impl Respond for Script {
             (_, true) => "COMPLETED",
             _ => "WORKING",
         };
+        let looks = state.asked.get("GetTask").copied().unwrap_or_default();
+        let message = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": format!("step {looks}")}]});
         let artifacts =
             if state.is_done { json!([{"artifactId": "a", "parts": [{"text": "Bread."}]}]) } else { json!([]) };
-        let task = json!({"id": "t1", "contextId": "c1", "status": {"state": format!("TASK_STATE_{word}")},
+        let task = json!({"id": "t1", "contextId": "c1", "status": {"state": format!("TASK_STATE_{word}"), "message": message},
             "artifacts": artifacts});
         let result = if method == "SendMessage" { json!({"task": task}) } else { task };
         ResponseTemplate::new(200).set_body_json(json!({"jsonrpc": "2.0", "id": 1, "result": result}))

@@ -19,11 +19,13 @@ const STATES: [(&str, &str); 8] = [
 pub(crate) struct Answer {
     /// The task's id.
     pub(crate) task: Option<String>,
-    context: Option<String>,
+    pub(crate) context: Option<String>,
     /// As programs have it; `message` is an answer without a task.
     pub(crate) state: Option<&'static str>,
     /// What the agent said with its last state, or in its message.
     said: Vec<Value>,
+    /// The id of the message in which it said that.
+    message: Option<String>,
     artifacts: Vec<Artifact>,
 }
 
@@ -71,6 +73,11 @@ impl Answer {
     /// True if the agent waits for its caller.
     pub(crate) fn asks(&self) -> bool {
         matches!(self.state, Some("input_required" | "auth_required"))
+    }
+
+    /// What tells the question that the agent asks from others.
+    pub(crate) fn question(&self) -> Option<String> {
+        self.asks().then(|| self.message.clone().unwrap_or_else(|| self.sentence()))
     }
 
     /// True if the agent still works at it, or waits for its caller.
@@ -132,8 +139,10 @@ impl Answer {
         self.state = known.or(self.state);
         if let Some(message) = status.get("message") {
             self.said = parts(message);
+            self.message = message.get("messageId").and_then(Value::as_str).map(str::to_owned);
         } else if known.is_some() {
             self.said.clear();
+            self.message = None;
         }
     }
 

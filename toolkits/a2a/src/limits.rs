@@ -19,6 +19,8 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// Bytes of a result as JSON. Default 4,194,304.
     pub result_bytes: usize,
+    /// Questions of one task that a person is asked; the program gets further ones. Default 8.
+    pub questions: u32,
     /// Skills that the toolkit's description names. Default 20.
     pub skills: usize,
     /// Characters of the card's description and of each skill's; the rest is cut. Default 300.
@@ -37,6 +39,7 @@ impl Default for Limits {
             card_bytes: 1024 * 1024,
             answer_bytes: 8 * 1024 * 1024,
             result_bytes: 4 * 1024 * 1024,
+            questions: 8,
             skills: 20,
             description_characters: 300,
             message_characters: 1_000,

@@ -6,6 +6,8 @@ use fimble_toolkit::{Pending, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::answer::Answer;
+
 /// The bounds of the pause between two questions for a task's state, a tenth of its age.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(3_600)];
 
@@ -21,13 +23,19 @@ pub(crate) struct Task {
     until: f64,
     /// True if it was there before the call: it is its own program's to cancel.
     pub(crate) is_own: bool,
+    /// How many of the agent's questions a person has answered.
+    #[serde(default)]
+    pub(crate) answers: u32,
+    /// The last one of those, which the agent may show until it has heard the answer.
+    #[serde(default)]
+    pub(crate) answered: Option<String>,
 }
 
 impl Task {
     /// A task whose call is made now and waits for that long.
     pub(crate) fn new(id: String, wait: Duration, is_own: bool) -> Self {
         let begun = now();
-        Self { id, begun, until: begun + wait.as_secs_f64(), is_own }
+        Self { id, begun, until: begun + wait.as_secs_f64(), is_own, answers: 0, answered: None }
     }
 
     /// # Errors
@@ -35,6 +43,16 @@ impl Task {
     pub(crate) fn read(kept: &Value) -> Result<Self, ToolError> {
         Self::deserialize(kept)
             .map_err(|error| ToolError::failed(format!("what a task was found by is unknown: {error}")))
+    }
+
+    /// True if nothing more comes before somebody does something, and they have not.
+    pub(crate) fn is_settled(&self, answer: &Answer) -> bool {
+        answer.is_over() && !(answer.asks() && self.answered.is_some() && self.answered == answer.question())
+    }
+
+    /// The same task, one of whose questions was answered.
+    pub(crate) fn with_answer(&self, question: Option<String>) -> Self {
+        Self { answers: self.answers + 1, answered: question, ..self.clone() }
     }
 
     /// True if its caller waits no longer.
@@ -68,7 +86,8 @@ mod tests {
     #[test]
     fn an_old_task_is_asked_for_less_often_and_not_after_its_time() {
         let aged = |age: f64, left: f64| {
-            let task = Task { id: "t".to_owned(), begun: now() - age, until: now() + left, is_own: false };
+            let new = Task::new("t".to_owned(), Duration::ZERO, false);
+            let task = Task { begun: now() - age, until: now() + left, ..new };
             task.pending("cook").look_in.as_secs_f64()
         };
         assert!((aged(0.0, 60.0), aged(1e9, 1e9)) == (0.05, 3_600.0));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fimble_toolkit::{
-    Call, Declaration, ErrorKind, Operation, Parameter, Pending, Poll, Risk, ToolError, Toolkit, python_name,
+    Call, Declaration, ErrorKind, Operation, Parameter, Pending, Poll, Risk, Step, ToolError, Toolkit, python_name,
 };
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
@@ -106,17 +106,22 @@ impl AgentToolkit {
         open.answer.task.clone_from(&stream.answer.task);
         open.answer.state = stream.answer.state;
         heard?;
-        let Some(id) = stream.answer.task.clone().filter(|_| !stream.answer.is_over()) else {
+        let Some(id) = stream.answer.task.clone() else {
             return Ok((Poll::Ready(self.result(called, &stream.answer)?), open));
         };
         let task = Task::new(id, until.saturating_duration_since(Instant::now()), is_own);
-        if task.is_over() {
-            return Ok((Poll::Ready(self.result(called, &stream.answer)?), open));
+        Ok((self.standing(called, call, stream, &task).await?, open))
+    }
+
+    /// What there is to say of a task, whose stream is kept if more may come by it.
+    async fn standing(&self, called: &str, call: &Call, stream: Stream, task: &Task) -> Result<Poll, ToolError> {
+        if task.is_settled(&stream.answer) || task.is_over() {
+            return self.poll_of(called, call, &stream.answer, task).await;
         }
         if self.card.streaming {
             self.streams.keep(&task.id, stream);
         }
-        Ok((Poll::Pending(task.pending(&self.peer.name)), open))
+        Ok(Poll::Pending(task.pending(&self.peer.name)))
     }
 
     /// Takes in what the agent tells until it has heard the message: a stream may begin with the task as it was, and the question
@@ -135,13 +140,17 @@ impl AgentToolkit {
     }
 
     /// How far a task is.
-    async fn look(&self, called: &str, task: &Task) -> Result<Poll, ToolError> {
-        if let Some(poll) = self.listen(called, task).await? {
+    async fn look(&self, called: &str, call: &Call, task: &Task) -> Result<Poll, ToolError> {
+        if let Some(poll) = self.listen(called, call, task).await? {
             return Ok(poll);
         }
         let parameters = self.parameters(json!({"id": task.id}));
         match self.peer.ask(called, "GetTask", parameters, self.peer.limits.request).await {
-            Ok(told) => self.poll_of(called, &Answer::of_task(&told), task),
+            Ok(told) => {
+                let answer = Answer::of_task(&told);
+                tell(call, &answer);
+                self.poll_of(called, call, &answer, task).await
+            }
             // It may come back as long as somebody waits.
             Err(error) if is_away(&error) && !task.is_over() => {
                 tracing::debug!(agent = self.peer.name, %error, "a task cannot be asked for now");
@@ -152,27 +161,64 @@ impl AgentToolkit {
     }
 
     /// What the stream of a task tells within a moment, if it is still open.
-    async fn listen(&self, called: &str, task: &Task) -> Result<Option<Poll>, ToolError> {
+    async fn listen(&self, called: &str, call: &Call, task: &Task) -> Result<Option<Poll>, ToolError> {
         let Some(mut stream) = self.streams.take(&task.id) else { return Ok(None) };
         let until = Instant::now() + LISTENING.min(task.left());
-        while !stream.answer.is_over() {
+        while !task.is_settled(&stream.answer) {
             match timeout_at(until, stream.results.next()).await {
-                Ok(Some(Ok(event))) => drop(stream.answer.take(&event)),
+                Ok(Some(Ok(event))) => {
+                    stream.answer.take(&event);
+                    if event.get("statusUpdate").is_some() {
+                        tell(call, &stream.answer);
+                    }
+                }
                 Ok(Some(Err(error))) if error.kind != ErrorKind::Unavailable => return Err(error),
                 Ok(Some(Err(_)) | None) => return Ok(None),
-                Err(_) if task.is_over() => break,
-                Err(_) => {
-                    self.streams.keep(&task.id, stream);
-                    return Ok(Some(Poll::Pending(task.pending(&self.peer.name))));
+                Err(_) => break,
+            }
+        }
+        self.standing(called, call, stream, task).await.map(Some)
+    }
+
+    async fn poll_of(&self, called: &str, call: &Call, answer: &Answer, task: &Task) -> Result<Poll, ToolError> {
+        if !task.is_over() {
+            if !task.is_settled(answer) {
+                return Ok(Poll::Pending(task.pending(&self.peer.name)));
+            }
+            if answer.state == Some("input_required") && task.answers < self.peer.limits.questions {
+                let question = line(&answer.sentence(), self.peer.limits.message_characters);
+                if let Some(said) = call.context.person.ask(&question, &[]).await {
+                    return self.reply(called, call, answer, task, &said).await;
                 }
             }
         }
-        self.poll_of(called, &stream.answer, task).map(Some)
+        self.result(called, answer).map(Poll::Ready)
     }
 
-    fn poll_of(&self, called: &str, answer: &Answer, task: &Task) -> Result<Poll, ToolError> {
-        if answer.is_over() || task.is_over() {
-            return self.result(called, answer).map(Poll::Ready);
+    /// Gives the agent a person's answer to its question.
+    async fn reply(
+        &self,
+        called: &str,
+        call: &Call,
+        answer: &Answer,
+        task: &Task,
+        said: &str,
+    ) -> Result<Poll, ToolError> {
+        let task = task.with_answer(answer.question());
+        let id =
+            if call.key.is_empty() { Uuid::now_v7().to_string() } else { format!("{}-{}", call.key, task.answers) };
+        let mut fields = json!({"message": {"messageId": id, "role": "ROLE_USER", "parts": [{"text": said}],
+            "taskId": task.id, "contextId": answer.context}});
+        if !self.card.streaming {
+            fields["configuration"] = json!({"returnImmediately": true});
+        }
+        let (parameters, most) = (self.parameters(fields), self.peer.limits.request);
+        let (first, results) =
+            begin(self.peer.clone(), self.card.streaming, called.to_owned(), parameters, most).await?;
+        let mut stream = Stream { results, answer: Answer::default() };
+        stream.answer.take(&first);
+        if self.card.streaming {
+            self.streams.keep(&task.id, stream);
         }
         Ok(Poll::Pending(task.pending(&self.peer.name)))
     }
@@ -210,6 +256,15 @@ impl AgentToolkit {
 
 /// How long one look reads on in a stream.
 const LISTENING: Duration = Duration::from_secs(1);
+
+/// Tells whoever looks what an agent says of a task that it works at.
+fn tell(call: &Call, answer: &Answer) {
+    if !answer.is_over() {
+        let said = answer.sentence();
+        let text = if said.is_empty() { answer.state.unwrap_or_default().to_owned() } else { said };
+        call.context.progress.tell(&call.key, Step { text, ..Step::default() });
+    }
+}
 
 /// True if the agent may be there again later.
 fn is_away(error: &ToolError) -> bool {
@@ -327,7 +382,7 @@ impl Toolkit for AgentToolkit {
                         }
                         Poll::Pending(Pending { task, look_in, .. }) => {
                             sleep(look_in).await;
-                            poll = self.look(&called, &Task::read(&task)?).await?;
+                            poll = self.look(&called, &call, &Task::read(&task)?).await?;
                         }
                     }
                 }
@@ -351,7 +406,7 @@ impl Toolkit for AgentToolkit {
     }
 
     async fn poll(&self, call: Call, task: &Value) -> Result<Poll, ToolError> {
-        self.look(&self.called(&call), &Task::read(task)?).await
+        self.look(&self.called(&call), &call, &Task::read(task)?).await
     }
 
     async fn abandon(&self, call: Call, task: &Value) {
@@ -391,7 +446,7 @@ fn operations(limits: &Limits) -> Vec<Operation> {
     vec![
         operation(
             "send",
-            "Gives the agent a message and waits for its answer. A `question` in the answer is answered by another send with its task_id; \"working\" by get_task later.",
+            "Gives the agent a message and waits for its answer; the user is asked what it wants to know. A `question` in the answer is answered by another send with its task_id; \"working\" by get_task later.",
             vec![
                 parameter("message", "string", true, "What it is told."),
                 data,

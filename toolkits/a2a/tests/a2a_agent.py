@@ -45,6 +45,9 @@ class Executor(AgentExecutor):
         else:
             answers = True
         updater = TaskUpdater(event_queue, task.id, task.context_id)
+        if answers and told == "again":
+            await updater.requires_input(words("Which city, then?"))
+            return
         if answers:
             await updater.add_artifact([new_text_part(f"Rain in {told}.")], name="weather")
             await updater.complete()
@@ -59,6 +62,10 @@ class Executor(AgentExecutor):
                     more = piece != "one "
                     await updater.add_artifact([new_text_part(piece)], artifact_id="a", name="count", append=more)
                 await updater.complete(words("Counted."))
+            case "steps":
+                for step in ["weighs", "mixes", "bakes"]:
+                    await updater.start_work(words(step))
+                await updater.complete(words("Baked."))
             case "data":
                 parts = [new_data_part({"n": 3}), new_raw_part(b"hi", media_type="text/plain", filename="hi.txt")]
                 await updater.add_artifact(parts, name="things")

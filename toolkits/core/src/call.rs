@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Person, ToolError};
+use crate::{Person, Progress, ToolError};
 
 /// One call, with its arguments bound to parameter names.
 #[derive(Debug, Clone)]
@@ -51,4 +51,7 @@ pub struct SessionContext {
     /// Who answers if the system behind a toolkit asks something in the middle of a call. Default nobody.
     #[serde(skip)]
     pub person: Person,
+    /// Who is told how far a call is, by its key. Default nobody.
+    #[serde(skip)]
+    pub progress: Progress,
 }

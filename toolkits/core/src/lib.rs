@@ -14,6 +14,7 @@ mod named;
 mod person;
 mod poll;
 mod preview;
+mod progress;
 mod python_names;
 mod schema;
 mod signature;
@@ -29,6 +30,7 @@ pub use named::{named_value, offer_values, offered_values};
 pub use person::{Answers, Person};
 pub use poll::{Pending, Poll};
 pub use preview::Preview;
+pub use progress::{Progress, Step, Watches};
 pub use python_names::{python_name, python_names};
 pub use signature::{annotation, classes, literal, parameter_text, signature};
 

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fimble_toolkit::SessionContext;
-use rmcp::model::ProgressToken;
+use fimble_toolkit::{SessionContext, Step};
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -17,6 +17,7 @@ pub(crate) struct Calls(Mutex<Vec<Arc<Waiting>>>);
 
 /// One call that waits.
 pub(crate) struct Waiting {
+    key: String,
     context: SessionContext,
     limits: Limits,
     token: Mutex<Option<ProgressToken>>,
@@ -51,9 +52,10 @@ pub(crate) struct Place<'a> {
 
 impl Calls {
     /// A call begins to wait.
-    pub(crate) fn enter(&self, context: &SessionContext, limits: &Limits) -> Place<'_> {
+    pub(crate) fn enter(&self, key: &str, context: &SessionContext, limits: &Limits) -> Place<'_> {
         let now = Instant::now();
         let waiting = Arc::new(Waiting {
+            key: key.to_owned(),
             context: context.clone(),
             limits: *limits,
             token: Mutex::default(),
@@ -64,11 +66,14 @@ impl Calls {
         Place { calls: self, waiting }
     }
 
-    /// The call of that number shows progress.
-    pub(crate) fn progressed(&self, token: &ProgressToken) {
-        let found = self.list().iter().find(|waiting| lock(&waiting.token).as_ref() == Some(token)).map(Arc::clone);
+    /// A call shows progress.
+    pub(crate) fn progressed(&self, told: ProgressNotificationParam) {
+        let is_it = |waiting: &&Arc<Waiting>| lock(&waiting.token).as_ref() == Some(&told.progress_token);
+        let found = self.list().iter().find(is_it).map(Arc::clone);
         if let Some(waiting) = found {
             waiting.clock.send_modify(|clock| clock.alive = Instant::now());
+            let step = Step { done: Some(told.progress), total: told.total, text: told.message.unwrap_or_default() };
+            waiting.context.progress.tell(&waiting.key, step);
         }
     }
 

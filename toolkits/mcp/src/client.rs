@@ -53,7 +53,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        self.calls.progressed(&progress.progress_token);
+        self.calls.progressed(progress);
     }
 
     async fn create_elicitation(

@@ -150,10 +150,10 @@ impl Connection {
         server: &str,
         tool: &str,
         arguments: Map<String, Value>,
-        context: &SessionContext,
+        (key, context): (&str, &SessionContext),
         limits: &Limits,
     ) -> Result<Answer, CallFailure> {
-        let place = self.calls.enter(context, limits);
+        let place = self.calls.enter(key, context, limits);
         let mut parameters = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         loop {
             let result = self.exchange(parameters.clone(), &place).await?;

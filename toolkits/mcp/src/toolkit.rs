@@ -71,7 +71,7 @@ impl ServerToolkit {
         called: &str,
         tool: &Tool,
         arguments: Map<String, Value>,
-        context: &SessionContext,
+        whose: (&str, &SessionContext),
     ) -> Result<Value, ToolError> {
         let Running { server, settings, .. } = self.running.as_ref();
         let limits = &settings.limits;
@@ -86,7 +86,7 @@ impl ServerToolkit {
             ))
             .with_hint("do without it, or call again after that time"),
         })?;
-        let answer = connection.call(name, &tool.name, arguments, context, limits).await;
+        let answer = connection.call(name, &tool.name, arguments, whose, limits).await;
         if !matches!(answer, Err(CallFailure::Closed(_) | CallFailure::Login(_))) {
             self.running.did_well();
         }
@@ -162,6 +162,6 @@ impl Toolkit for ServerToolkit {
         };
         let arguments = tool.arguments(call.arguments);
         let called = format!("{toolkit}.{}()", tool.operation);
-        self.call_tool(&called, tool, arguments, &call.context).await
+        self.call_tool(&called, tool, arguments, (&call.key, &call.context)).await
     }
 }

@@ -1,6 +1,7 @@
 //! The crate against agents: one on the official Python SDK, and answers that no SDK gives.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod asking;
 mod hostile;
 mod sdk;
 
@@ -21,13 +22,24 @@ async fn reached(url: &str) -> Arc<dyn Toolkit> {
 }
 
 async fn call(toolkit: &dyn Toolkit, operation: &str, arguments: Value) -> Result<Value, ToolError> {
-    toolkit
-        .call(Call {
-            operation: operation.to_owned(),
-            arguments: arguments.as_object().cloned().unwrap(),
-            key: String::new(),
-            context: SessionContext::default(),
-            cancellation: CancellationToken::new(),
-        })
-        .await
+    call_for(SessionContext::default(), toolkit, operation, arguments).await
+}
+
+async fn call_for(
+    context: SessionContext,
+    toolkit: &dyn Toolkit,
+    operation: &str,
+    arguments: Value,
+) -> Result<Value, ToolError> {
+    toolkit.call(made(context, operation, arguments)).await
+}
+
+fn made(context: SessionContext, operation: &str, arguments: Value) -> Call {
+    Call {
+        operation: operation.to_owned(),
+        arguments: arguments.as_object().cloned().unwrap(),
+        key: String::new(),
+        context,
+        cancellation: CancellationToken::new(),
+    }
 }

@@ -39,7 +39,7 @@ fn environment() -> PathBuf {
 }
 
 /// The agent's process, ended with the test.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -48,7 +48,7 @@ impl Drop for Running {
     }
 }
 
-fn start(arguments: &[&str]) -> (Running, String) {
+pub fn start(arguments: &[&str]) -> (Running, String) {
     let mut command = Command::new(environment().join("python"));
     let mut child = command.arg(SCRIPT).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let mut address = String::new();
@@ -57,7 +57,7 @@ fn start(arguments: &[&str]) -> (Running, String) {
 }
 
 /// An answer without its ids, and the task's id.
-fn told(mut answer: Value) -> (Value, String) {
+pub fn told(mut answer: Value) -> (Value, String) {
     let fields = answer.as_object_mut().unwrap();
     fields.remove("context_id").unwrap();
     let task = fields.remove("task_id").unwrap();

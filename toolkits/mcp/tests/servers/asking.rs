@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fimble_mcp::{Limits, Transport, connect};
-use fimble_toolkit::{Answers, Person, SessionContext};
+use fimble_toolkit::{Answers, Person, Progress, SessionContext, Step, Watches};
 use serde_json::json;
 
 use crate::{address, call, call_for, fixture, node, program, scripted::scripted, until};
@@ -126,4 +126,26 @@ async fn progress_keeps_a_call_alive_up_to_a_limit() {
     let toolkit = connect(scripted(&[]), limits).await.unwrap();
     let error = call(&*toolkit, "progress", json!({})).await.unwrap_err();
     assert_eq!(error.kind, fimble_toolkit::ErrorKind::Timeout);
+}
+
+/// Keeps the steps that it is told.
+#[derive(Default)]
+struct Steps(Mutex<Vec<Step>>);
+
+impl Watches for Steps {
+    fn watch(&self, _key: &str, step: Step) {
+        self.0.lock().unwrap().push(step);
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_its_progress_is_told() {
+    let toolkit = connect(program("everything", node("mcp-server-everything"), &["stdio"]), Limits::default()).await;
+    let steps = Arc::new(Steps::default());
+    let progress = Progress::new(Arc::clone(&steps) as Arc<dyn Watches>);
+    let context = SessionContext { progress, ..SessionContext::default() };
+    let arguments = json!({"duration": 0.6, "steps": 3});
+    call_for(context, &*toolkit.unwrap(), "trigger_long_running_operation", arguments).await.unwrap();
+    let told: Vec<_> = steps.0.lock().unwrap().iter().map(|step| (step.done, step.total)).collect();
+    assert_eq!(told, [1.0, 2.0, 3.0].map(|done| (Some(done), Some(3.0))));
 }
