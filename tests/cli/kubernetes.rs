@@ -45,6 +45,10 @@ while True:
         break
 print(len(pods), pods[-1].metadata.name)
 print(len((await kubernetes_toolkit.list_namespaced_pod("shop", limit=3, pages=20))["items"]))
+try:
+    await kubernetes_toolkit.list_node()
+except ToolError as error:
+    print(type(error).__name__)
 await kubernetes_toolkit.list_node()
 "#;
 
@@ -60,8 +64,8 @@ fn a_kubeconfig_makes_a_toolkit_and_a_program_follows_its_pages() {
         home.fimble(arguments).env("KUBECONFIG", cluster.folder.path().join("kubeconfig")).output().unwrap()
     };
     let output = run(&["run", "pages.py"]);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "7 web-6\n7\n"), "{}", stderr(&output));
-    let refused = "Denied: kubernetes_toolkit.list_node(): the server answered 403 Forbidden: nodes is forbidden: User \"ada\" cannot \
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "7 web-6\n7\nForbidden\n"), "{}", stderr(&output));
+    let refused = "Forbidden: kubernetes_toolkit.list_node(): the server answered 403 Forbidden: nodes is forbidden: User \"ada\" cannot \
                    list resource \"nodes\" in API group \"\" at the cluster scope\n";
     assert!(stderr(&output).ends_with(refused), "{}", stderr(&output));
 

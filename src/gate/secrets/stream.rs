@@ -51,7 +51,8 @@ impl MaskedStream {
             at = span.end;
         }
         shown.push_str(text.get(at..end).unwrap_or_default());
-        self.covered = at.saturating_sub(end);
+        // Where nothing could be shown, what was covered still is.
+        self.covered = at.max(covered).saturating_sub(end);
         self.held = text.get(end..).unwrap_or_default().to_owned();
         shown
     }

@@ -76,6 +76,17 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+#[test]
+fn the_end_of_a_secret_that_was_held_back_stays_masked_whatever_comes() {
+    let secrets = Secrets::new(["baaabab".to_owned()]);
+    for pieces in [&["ba", "aabab", ""][..], &["baaabab", "", "", "a"], &["baaaba", "b", "", "aaabab"]] {
+        let mut stream = MaskedStream::new(secrets.clone());
+        let mut shown: String = pieces.iter().map(|piece| stream.push(piece)).collect();
+        shown.push_str(&stream.finish());
+        assert_eq!(shown, secrets.mask(&pieces.concat()), "{pieces:?}");
+    }
+}
+
 proptest! {
     /// Whatever stands before and behind it, the characters of Base64 that are the secret's alone are gone.
     #[test]
