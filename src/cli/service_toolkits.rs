@@ -47,7 +47,11 @@ pub(super) async fn cluster(written: &fimble_kubernetes::Config) -> Result<Loade
 }
 
 fn used(loaded: Result<fimble_openapi::Loaded, fimble_openapi::Error>, source: &str) -> Result<Loaded, Failure> {
-    let loaded = loaded.map_err(|error| Failure::new(5, error.to_string()).with_hint(error.hint()))?;
+    let loaded = loaded.map_err(|error| {
+        // A wrong setting does not pass by itself.
+        let code = if matches!(error, fimble_openapi::Error::Setting { .. }) { 2 } else { 5 };
+        Failure::new(code, error.to_string()).with_hint(error.hint())
+    })?;
     let told = loaded.problems.iter().take(TOLD_PROBLEMS);
     let mut warnings: Vec<String> = told.map(|problem| format!("{source}: {problem}")).collect();
     if let Some(more) = loaded.problems.len().checked_sub(TOLD_PROBLEMS).filter(|more| *more > 0) {

@@ -64,7 +64,12 @@ fn a_kubeconfig_makes_a_toolkit_and_a_program_follows_its_pages() {
         home.fimble(arguments).env("KUBECONFIG", cluster.folder.path().join("kubeconfig")).output().unwrap()
     };
     let output = run(&["run", "pages.py"]);
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "7 web-6\n7\nForbidden\n"), "{}", stderr(&output));
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(1), "7 web-6\n7\nForbidden\n"),
+        "{}",
+        stderr(&output)
+    );
     let refused = "Forbidden: kubernetes_toolkit.list_node(): the server answered 403 Forbidden: nodes is forbidden: User \"ada\" cannot \
                    list resource \"nodes\" in API group \"\" at the cluster scope\n";
     assert!(stderr(&output).ends_with(refused), "{}", stderr(&output));

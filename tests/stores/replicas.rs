@@ -10,6 +10,9 @@ use nix::unistd::Pid;
 use crate::examples::{call, commit, done, ended, round, session, written};
 use crate::server::{Node, Server, open, wait_until};
 
+/// Longer than a busy machine takes.
+const LONG: Duration = Duration::from_secs(15);
+
 struct Pair {
     primary: Node,
     replica: Node,
@@ -33,9 +36,9 @@ impl Pair {
         format!("redis+sentinel://127.0.0.1:{}/main", self.sentinel.port)
     }
 
-    async fn replicated(&self, patience: Duration) -> Redis {
-        let settings =
-            Settings { replicas: 1, replicas_wait: Duration::from_millis(200), patience, ..Settings::default() };
+    /// A store whose writes wait so long for the replica, each time that they are asked.
+    async fn replicated(&self, patience: Duration, replicas_wait: Duration) -> Redis {
+        let settings = Settings { replicas: 1, replicas_wait, patience, ..Settings::default() };
         Redis::open(&Address::parse(&self.url()).unwrap(), settings).await.unwrap()
     }
 
@@ -69,7 +72,7 @@ async fn a_writer_goes_on_at_the_server_that_the_sentinels_promote() {
 async fn what_was_acknowledged_outlives_a_primary_that_is_killed_at_once() {
     const ROUNDS: u64 = 10;
     let mut pair = Pair::new();
-    let store = pair.replicated(Duration::from_secs(15)).await;
+    let store = pair.replicated(LONG, LONG).await;
     store.create_session(&session("s")).await.unwrap();
     for number in 1..=ROUNDS {
         store.open_round("s", &round(number)).await.unwrap();
@@ -104,7 +107,7 @@ async fn what_was_acknowledged_outlives_a_primary_that_is_killed_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_reaches_no_replica_in_time_is_an_error_and_happens_once() {
     let pair = Pair::new();
-    let store = pair.replicated(Duration::from_millis(600)).await;
+    let store = pair.replicated(Duration::from_secs(3), Duration::from_millis(200)).await;
     store.create_session(&session("s")).await.unwrap();
     pair.signal_replica(Signal::SIGSTOP);
     let refused = store.open_round("s", &round(1)).await;
@@ -137,7 +140,7 @@ async fn waiting_for_replicas_costs_no_round_trip_and_the_doctor_says_when_nobod
     let pair = Pair::new();
     let plain = Server::new();
     let mut counts = Vec::new();
-    for store in [plain.store().await, pair.replicated(Duration::from_secs(15)).await] {
+    for store in [plain.store().await, pair.replicated(LONG, LONG).await] {
         // Scripts are told the first time.
         for id in ["r", "s"] {
             let before = store.requests();
@@ -151,7 +154,7 @@ async fn waiting_for_replicas_costs_no_round_trip_and_the_doctor_says_when_nobod
     let health = async |store: &Redis| store.health().await.unwrap().to_string();
     let told = health(&open(&pair.url()).await).await;
     assert!(told.contains("replicas: 1; a failover loses what has not reached them (`store_replicas = 1`"), "{told}");
-    let told = health(&pair.replicated(Duration::from_secs(15)).await).await;
+    let told = health(&pair.replicated(LONG, LONG).await).await;
     assert!(told.contains("replicas: 1, every write waits for 1"), "{told}");
     assert!(!health(&plain.store().await).await.contains("replicas"));
 }

@@ -189,7 +189,7 @@ impl Link {
         let more = transfer(size) + wait;
         let patience = if self.given_up.load(Ordering::Relaxed) { patience.min(GIVEN_UP) } else { patience };
         let deadline = Instant::now() + LONGEST_PATIENCE.min(patience + more);
-        let (mut pause, mut full) = (FIRST_PAUSE, None);
+        let (mut pause, mut full, mut said) = (FIRST_PAUSE, None, None);
         loop {
             let attempt = deadline.min(Instant::now() + ATTEMPT + more);
             let (generation, answer) = self.attempt(full.as_ref().unwrap_or(command), way, attempt).await;
@@ -211,11 +211,14 @@ impl Link {
                 Verdict::Lost => self.forget(generation).await,
                 Verdict::NotYet => {}
             }
+            // No answer says less than the one before.
+            let error = if error.is_timeout() { said.take().unwrap_or(error) } else { error };
             if Instant::now() + pause + wait >= deadline {
                 self.given_up.store(true, Ordering::Relaxed);
                 return Err(unreachable(&self.address, error, DOWN));
             }
             tracing::debug!("`{}`: {error}; asking again in {pause:?}", self.address);
+            said = Some(error);
             sleep(pause).await;
             pause = LONGEST_PAUSE.min(pause * 2);
         }
