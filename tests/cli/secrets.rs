@@ -108,7 +108,8 @@ fn redis_with_password() -> (Killed, u16) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = std::process::Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--requirepass", VALUE, "--save", ""]).stdout(Stdio::piped());
-    let mut server = Killed(command.spawn().expect("`scripts/setup tests` installs `redis-server`"));
+    // `scripts/setup tests` installs it.
+    let mut server = Killed(command.spawn().unwrap());
     let said = std::io::BufRead::lines(std::io::BufReader::new(server.0.stdout.take().unwrap()));
     let is_ready = said.map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
     assert!(is_ready);
