@@ -120,6 +120,7 @@ class Round:
         """Runs all of what the RUN frame says. Raises only HostGone."""
         self._run, self._limits, self._file_name = run, run["limits"], run["file_name"]
         self._channel.frame_bytes = self._limits["frame_bytes"]
+        self._channel.spin_us = self._limits["spin_us"]
         self._output = Output(self._channel, self._limits["output_bytes"])
         self._calls = Calls(self._channel, self._output, self._guard, self._limits["calls"], self._file_name)
         self._definitions = Definitions(run["source"], self._names)
@@ -382,7 +383,7 @@ def rehearse():
                 {"name": "half", "kind": "definition", "content": "def half(x):\n    return x / 2\n"},
                 {"name": "math", "kind": "import", "content": "import math"},
             ],
-            "limits": {"output_bytes": 4096, "variable_bytes": 4096, "variables_bytes": 4096, "frame_bytes": 1 << 20, "calls": 5},
+            "limits": {"output_bytes": 4096, "variable_bytes": 4096, "variables_bytes": 4096, "frame_bytes": 1 << 20, "calls": 5, "spin_us": 0},
         })  # fmt: skip
     finally:
         sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__ = kept

@@ -9,6 +9,7 @@ import _thread
 import os
 import select
 import struct
+from time import perf_counter
 from _json import encode_basestring, make_encoder
 
 try:
@@ -37,6 +38,8 @@ _HEADER = struct.Struct("<IB")
 _PIECE = 256 * 1024
 
 _read, _write, _exit = os.read, os.write, os._exit
+# `comes(descriptor, microseconds)`: true once a read would not block, false after that time, without sleeping.
+_comes = native.comes if native is not None else lambda *_: False
 
 
 class HostGone(Exception):
@@ -112,6 +115,9 @@ class Channel:
         self.descriptor = descriptor
         self.frame_bytes = FIRST_FRAME_BYTES
         self.closed = False
+        # How long it looks for what comes at once, before it sleeps. See `src/interpreter/spin.rs`.
+        self.spin_us = 0
+        self._is_quick = False
         self._guard = guard
         self._lock = _thread.RLock()
         self._held = bytearray()
@@ -177,10 +183,16 @@ class Channel:
         missing = _HEADER.size
         if len(buffer) >= missing:
             missing += _HEADER.unpack_from(buffer)[0] - len(buffer)
+        begun = 0.0
+        if self.spin_us:
+            self._is_quick = self._is_quick and _comes(self.descriptor, self.spin_us)
+            begun = 0.0 if self._is_quick else perf_counter()
         try:
             piece = _read(self.descriptor, min(max(missing, 65536), _PIECE))
         except OSError as error:
             raise HostGone(str(error)) from None
+        if begun:
+            self._is_quick = (perf_counter() - begun) * 1e6 < self.spin_us
         if not piece:
             raise HostGone("end of file")
         if not buffer and len(piece) >= _HEADER.size:

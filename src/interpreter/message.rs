@@ -1,6 +1,8 @@
 //! The bodies of frames, as types. The shape of what the child says is checked here; its last word is in
 //! `done`.
 
+use std::time::Duration;
+
 use fimble_toolkit::{ErrorKind, ToolError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,10 +31,11 @@ struct OpeningLimits {
     variables_bytes: u64,
     frame_bytes: u64,
     calls: u32,
+    spin_us: u64,
 }
 
 impl<'a> Opening<'a> {
-    pub fn of(run: &'a Run) -> Self {
+    pub fn of(run: &'a Run, spin: Duration) -> Self {
         let Limits { output_kib, variable_kib, variables_kib, frame_kib, calls, .. } = run.limits;
         let bytes = |kib: u64| kib.saturating_mul(1024);
         Self {
@@ -47,6 +50,7 @@ impl<'a> Opening<'a> {
                 variables_bytes: bytes(variables_kib),
                 frame_bytes: bytes(frame_kib).min(u64::from(u32::MAX)),
                 calls,
+                spin_us: u64::try_from(spin.as_micros()).unwrap_or_default(),
             },
             seed: run.repeat.as_ref().map(|repeat| repeat.seed.as_str()),
             readings: run.repeat.as_ref().map(|repeat| &repeat.readings),

@@ -25,6 +25,7 @@ mod round;
 mod scratch;
 mod sources;
 mod spawn;
+mod spin;
 mod wall;
 mod wire;
 mod zygote;

@@ -16,6 +16,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 static PROCESSORS: LazyLock<u32> =
     LazyLock::new(|| available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)));
 
+/// How many processors this process may use.
+pub(super) fn processors() -> u32 {
+    *PROCESSORS
+}
+
 /// The least time in which so much can be computed, with a thread on every processor.
 pub(super) fn computed_in(cpu: Duration) -> Duration {
     cpu / *PROCESSORS

@@ -21,6 +21,8 @@ pub(super) struct Pace {
     pub reap: Duration,
     /// While others are waited for, the deadline is looked at no more often than this.
     pub look_again: Duration,
+    /// How long host and child look for each other's next word before they sleep.
+    pub spin: Duration,
 }
 
 impl Pace {
@@ -45,4 +47,5 @@ pub(super) const PACE: Pace = Pace {
     late_exit: Duration::from_secs(3),
     reap: Duration::from_secs(5),
     look_again: Duration::from_millis(20),
+    spin: Duration::from_micros(50),
 };

@@ -11,9 +11,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::config::{Config, Isolation};
 use super::control::Bounds;
-use super::pace::PACE;
+use super::pace::{PACE, Pace};
 use super::round::{Driven, drive};
 use super::spawn::{Child, Zygote};
+use super::spin;
 use super::{Error, Finished, Host, Limits, Run};
 
 /// Runs programs. Clones share the same processes, which end with the last clone. It belongs to the runtime that it was
@@ -119,8 +120,9 @@ impl Interpreter {
             });
             // A task of its own runs where its socket is watched; what waits here may be on a thread that is woken from there.
             let (run, host, cancel) = (Arc::clone(&run), Arc::clone(&host), cancel.clone());
+            let pace = Pace { spin: spin::longest(self.inner.config.spin_us), ..PACE };
             let driven =
-                AbortOnDropHandle::new(tokio::spawn(async move { drive(child, &run, &host, &cancel, PACE).await }));
+                AbortOnDropHandle::new(tokio::spawn(async move { drive(child, &run, &host, &cancel, pace).await }));
             let driven = driven.await;
             drop(over);
             *self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());

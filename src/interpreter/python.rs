@@ -3,6 +3,7 @@
 mod look;
 mod plain;
 mod read;
+mod socket;
 mod statements;
 
 use std::ffi::{CStr, CString};
@@ -291,6 +292,7 @@ fn load_sources(python: Python<'_>, modules: &Bound<'_, PyDict>) -> PyResult<()>
     native.add_function(wrap_pyfunction!(look::unsettled, &native)?)?;
     native.add_function(wrap_pyfunction!(look::describe, &native)?)?;
     native.add_function(wrap_pyfunction!(statements::statements, &native)?)?;
+    native.add_function(wrap_pyfunction!(socket::comes, &native)?)?;
     native.setattr("SCRATCH_FILES", SCRATCH_INODES)?;
     modules.set_item("_fimble.native", &native)?;
     package.setattr("native", native)?;

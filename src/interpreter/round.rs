@@ -118,7 +118,7 @@ pub(super) async fn drive(
     let limits = &run.limits;
     let frame_bytes =
         usize::try_from(limits.frame_kib.saturating_mul(1024)).unwrap_or(usize::MAX).min(u32::MAX as usize);
-    let opening = serde_json::to_vec(&Opening::of(run)).map_err(Error::protocol)?;
+    let opening = serde_json::to_vec(&Opening::of(run, pace.spin)).map_err(Error::protocol)?;
     if opening.len() > frame_bytes {
         return Err(Error::Oversize { size_kib: opening.len() as u64 / 1024, limit_kib: limits.frame_kib });
     }
@@ -152,7 +152,7 @@ pub(super) async fn drive(
         frame_bytes,
         heard: false,
     };
-    round.child.wire.set_frame_bytes(frame_bytes);
+    round.child.wire.begin(frame_bytes, pace.spin);
     round.plan_cpu_look(pace.tells_at(limits.cpu()));
     host.begins(round.child.process());
     round.child.wire.send(frame::RUN, &opening);

@@ -2,9 +2,15 @@
 //! anything is kept; what a frame says is checked elsewhere.
 
 use std::io;
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::unistd;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
+
+use super::overtime::processors;
+use super::spin::Spin;
 
 /// A frame that arrived.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,6 +32,9 @@ pub(super) enum Incoming {
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
+/// Bytes read while looking for what comes at once: a small call.
+const PIECE: usize = 1024;
+
 /// Bytes before the body: its length and its kind.
 const HEAD: usize = 5;
 
@@ -41,16 +50,27 @@ pub(super) struct Wire {
     written: usize,
     frame_bytes: usize,
     closed: bool,
+    spin: Option<Spin>,
 }
 
 impl Wire {
     pub fn new(stream: UnixStream, frame_bytes: usize) -> Self {
-        Self { stream, incoming: Vec::new(), taken: 0, outgoing: Vec::new(), written: 0, frame_bytes, closed: false }
+        Self {
+            stream,
+            incoming: Vec::new(),
+            taken: 0,
+            outgoing: Vec::new(),
+            written: 0,
+            frame_bytes,
+            closed: false,
+            spin: None,
+        }
     }
 
-    /// Allows frames of another size from now on.
-    pub fn set_frame_bytes(&mut self, frame_bytes: usize) {
+    /// Begins a round: allows frames of another size, and looks for what comes at once for at most `spin`.
+    pub fn begin(&mut self, frame_bytes: usize, spin: Duration) {
         self.frame_bytes = frame_bytes;
+        self.spin = (!spin.is_zero()).then(|| Spin::begin(spin, processors()));
     }
 
     /// Sends a frame as far as the other side takes it now; the rest goes with [`next`](Self::next).
@@ -62,6 +82,9 @@ impl Wire {
         if self.write().is_err() {
             self.outgoing.clear();
             self.written = 0;
+        }
+        if let Some(spin) = &mut self.spin {
+            spin.sent();
         }
     }
 
@@ -79,6 +102,9 @@ impl Wire {
             }
             if self.closed {
                 return Ok(Incoming::Closed);
+            }
+            if reads && self.unsent() == 0 && self.look()? {
+                continue;
             }
             let interest = match (reads, self.unsent() > 0) {
                 (true, true) => Interest::READABLE | Interest::WRITABLE,
@@ -126,12 +152,46 @@ impl Wire {
         Some(Incoming::Frame(Frame { kind, body }))
     }
 
-    fn read(&mut self) -> io::Result<()> {
+    /// Reads what comes within a moment, without sleeping. True if something did.
+    fn look(&mut self) -> io::Result<bool> {
+        let Some(until) = self.spin.as_mut().and_then(Spin::until) else { return Ok(false) };
+        let mut piece = [0; PIECE];
+        let came = loop {
+            // The runtime does not know yet what the kernel does.
+            match unistd::read(&self.stream, &mut piece) {
+                Err(Errno::EAGAIN) if Instant::now() < until => std::hint::spin_loop(),
+                Err(Errno::EAGAIN | Errno::EINTR) => break false,
+                Ok(0) | Err(Errno::ECONNRESET) => {
+                    self.closed = true;
+                    break true;
+                }
+                Ok(count) => {
+                    self.drop_taken();
+                    self.incoming.extend(piece.iter().take(count));
+                    break true;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if let Some(spin) = &mut self.spin {
+            spin.looked(came);
+        }
+        Ok(came)
+    }
+
+    fn drop_taken(&mut self) {
         if self.taken > 0 {
             self.incoming.drain(..self.taken);
             self.taken = 0;
         }
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        self.drop_taken();
         self.incoming.reserve(CHUNK);
+        if let Some(spin) = &mut self.spin {
+            spin.came();
+        }
         match self.stream.try_read_buf(&mut self.incoming) {
             Ok(0) => self.closed = true,
             Ok(_) => {}
@@ -159,6 +219,9 @@ impl Wire {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
+    use futures_util::FutureExt;
     use tokio::io::AsyncWriteExt;
 
     use super::*;
@@ -213,6 +276,48 @@ mod tests {
         let mut wire = Wire::new(ours, 1024);
         theirs.write_all(&[0xff, 0xff, 0xff, 0xff, 17]).await.unwrap();
         assert_eq!(wire.next(true).await.unwrap(), Incoming::Oversize(u64::from(u32::MAX)));
+    }
+
+    #[tokio::test]
+    async fn what_comes_as_soon_as_the_last_answer_is_waited_for_without_sleeping() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut wire = Wire::new(ours, 1024);
+        wire.spin = Some(Spin::begin(Duration::from_secs(60), u32::MAX));
+        let theirs = theirs.into_std().unwrap();
+        theirs.set_nonblocking(false).unwrap();
+        let echo = std::thread::spawn(move || {
+            let (mut from, mut to) = (&theirs, &theirs);
+            // Whole frames, and none of the last one's answer.
+            for _ in 0..3 {
+                let mut frame = [0; HEAD + 4];
+                from.read_exact(&mut frame).unwrap();
+                to.write_all(&frame).unwrap();
+            }
+            from.read_exact(&mut [0; HEAD + 4]).unwrap();
+        });
+        wire.send(17, b"slow");
+        assert_eq!(wire.next(true).await.unwrap(), frame(17, b"slow"));
+        for word in [b"soon", b"most"] {
+            wire.send(18, word);
+            assert_eq!(wire.next(true).now_or_never().unwrap().unwrap(), frame(18, word));
+        }
+        wire.send(19, b"last");
+        assert_eq!(wire.next(true).now_or_never().unwrap().unwrap(), Incoming::Closed);
+        echo.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn nothing_is_looked_for_without_a_processor_for_each_side() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut wire = Wire::new(ours, 1024);
+        wire.spin = Some(Spin::begin(Duration::from_secs(60), 1));
+        for expected in [frame(17, b"one"), frame(17, b"two")] {
+            wire.send(17, b"");
+            assert!(wire.next(true).now_or_never().is_none());
+            let Incoming::Frame(Frame { kind, body }) = &expected else { unreachable!() };
+            theirs.write_all(&bytes(*kind, body)).await.unwrap();
+            assert_eq!(wire.next(true).await.unwrap(), expected);
+        }
     }
 
     #[tokio::test]

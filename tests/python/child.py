@@ -22,6 +22,7 @@ LIMITS = {
     "variables_bytes": 64 * 1024 * 1024,
     "frame_bytes": 64 * 1024 * 1024,
     "calls": 1000,
+    "spin_us": 50,
 }
 RUN, RETURN, ERROR, READY, PRINT, STATEMENT, CALL, CANCEL, DONE = 1, 2, 3, 16, 17, 18, 19, 20, 21
 

@@ -32,6 +32,7 @@ const PACE: Pace = Pace {
     late_exit: Duration::from_millis(20),
     reap: Duration::from_millis(20),
     look_again: Duration::from_millis(1),
+    spin: Duration::from_micros(50),
 };
 
 /// A round that takes longer hangs. Far more than its limits, because machines are busy.
@@ -290,8 +291,7 @@ async fn play(script: &[u8], wall_s: f64, pace: Pace) -> Option<Ending> {
     };
     let keeper = Arc::<Stage>::default();
     let (ended, has_ended) = oneshot::channel();
-    let mut wire = Wire::new(ours, FRAME_BYTES);
-    wire.set_frame_bytes(FRAME_BYTES);
+    let wire = Wire::new(ours, FRAME_BYTES);
     let child = Child::new(wire, open_process(std::process::id()).ok()?, has_ended, Arc::<Stage>::clone(&keeper));
     let killed = keeper.killed.clone();
     let mut actor = Actor { socket: theirs, keeper: Arc::clone(&keeper), sent: Vec::new(), last_frame: Vec::new() };
