@@ -3,21 +3,18 @@
 Unlike `codec` this is one way, and runs in the program: it may use the values' own methods.
 """
 
-import base64
-import collections.abc
-import datetime
-import decimal
-import enum
 import os
-import pathlib
-import re
 import types
+from _collections_abc import Iterable, Mapping
+from binascii import b2a_base64
 
-from _fimble.late_types import is_one
+from _fimble.late_types import Module, is_one
 from _fimble.pending import Pending
 
+decimal = Module("decimal")
 _DEPTH = 100
 _PLAIN = {str, bool, type(None)}
+_TEXT_KEYS = (("datetime", "date"), ("pathlib", "PurePath"), ("uuid", "UUID"))
 # The host takes a call of more values, names of fields included, for a forgery: `VALUES` in `src/interpreter/message.rs`.
 MOST = 1_000_000 - 100
 
@@ -74,13 +71,13 @@ def _convert(value, where, depth):
 def _key(key, where):
     if type(key) is str:
         return key
-    if isinstance(key, enum.Enum):
+    if is_one(key, "enum", "Enum"):
         return _key(key.value, where)
     if isinstance(key, str):
         return str.__str__(key)
     if key is None or isinstance(key, bool):
         return {None: "null", True: "true", False: "false"}[key]
-    if isinstance(key, (int, float, datetime.date, pathlib.PurePath)) or is_one(key, "uuid", "UUID"):
+    if isinstance(key, (int, float)) or any(is_one(key, *kind) for kind in _TEXT_KEYS):
         return str(key)
     raise TypeError(f"{where}: keys must be text, not {type(key).__name__}")
 
@@ -88,7 +85,7 @@ def _key(key, where):
 def _other(value, where, depth):
     if type(value) is Pending:
         return _convert(value.result(), where, depth)
-    if isinstance(value, enum.Enum):
+    if is_one(value, "enum", "Enum"):
         return _convert(value.value, where, depth + 1)
     if isinstance(value, str):
         return str.__str__(value)
@@ -105,21 +102,21 @@ def _other(value, where, depth):
 
         fields = dataclasses.fields(value)
         return {field.name: _convert(getattr(value, field.name), where, depth + 1) for field in fields}
-    if isinstance(value, (datetime.date, datetime.time)):
+    if is_one(value, "datetime", "date") or is_one(value, "datetime", "time"):
         return value.isoformat()
-    if isinstance(value, datetime.timedelta):
+    if is_one(value, "datetime", "timedelta"):
         return _number(value.total_seconds())
-    if isinstance(value, decimal.Decimal):
+    if is_one(value, "decimal", "Decimal"):
         # As a number where that loses nothing, else as text.
         number = _number(float(value)) if value.is_finite() else None
         return number if number is not None and decimal.Decimal(repr(number)) == value else str(value)
     if is_one(value, "fractions", "Fraction"):
         return _number(float(value))
-    if isinstance(value, (pathlib.PurePath, os.PathLike)):
+    if isinstance(value, os.PathLike):
         return os.fspath(value)
     if is_one(value, "uuid", "UUID") or is_one(value, "ipaddress", "_IPAddressBase"):
         return str(value)
-    if isinstance(value, re.Pattern):
+    if is_one(value, "re", "Pattern"):
         return value.pattern
     if isinstance(value, types.SimpleNamespace):
         return _convert(vars(value), where, depth + 1)
@@ -133,10 +130,10 @@ def _number(number):
 def _by_behaviour(value, where, depth):
     if isinstance(value, (bytes, bytearray, memoryview)):
         # As results have them, see `wire.decoder`.
-        return {"$": "bytes", "v": base64.b64encode(value).decode()}
+        return {"$": "bytes", "v": b2a_base64(value, newline=False).decode()}
     if is_one(value, "pandas", "DataFrame"):
         return _convert(value.to_dict("records"), where, depth + 1)
-    if isinstance(value, collections.abc.Mapping):
+    if isinstance(value, Mapping):
         return _convert(dict(value.items()), where, depth + 1)
     if isinstance(value, (set, frozenset)):
         where.spend(len(value))
@@ -145,7 +142,7 @@ def _by_behaviour(value, where, depth):
         return sorted(items, key=lambda item: (type(item).__name__, item if isinstance(item, (str, int, float)) else repr(item)))
     if not isinstance(value, type) and hasattr(type(value), "tolist"):
         return _convert(value.tolist(), where, depth + 1)
-    if isinstance(value, collections.abc.Iterable) and not isinstance(value, type):
+    if isinstance(value, Iterable) and not isinstance(value, type):
         items = []
         for item in value:
             where.spend(1)

@@ -10,9 +10,8 @@ It imports numpy only where text needs it; a program that did not has no such va
 dtypes are of a list, and the bytes are exactly those that the shape needs before an array is made.
 """
 
-import base64
 import math
-import re
+from binascii import a2b_base64, b2a_base64
 
 from _fimble import late_types, objects
 from _fimble.carriable import HINTS, PACKAGED, NotCarried
@@ -20,9 +19,10 @@ from _fimble.codec import WRITERS
 from _fimble.decoding import EMPTY, FILLERS, READERS, package
 from _fimble.preview import SHOWN, TYPE_NAMES
 
-_PLAIN = re.compile(
+_PLAIN = (
     r"[<>|=](?:b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV]\d{1,9}|O|[mM]8(?:\[\d{0,9}(?:[YMWDhmsμ]|[munpfa]s|generic)\])?)"
 )
+re = late_types.Module("re")
 # Levels of structures within structures, and dimensions.
 _NESTED, _DIMENSIONS = 20, 64
 # Types above are no part of numpy itself.
@@ -80,7 +80,7 @@ def describe(dtype, depth=0):
         if dtype.isalignedstruct:
             tree["aligned"] = True
         return tree
-    if dtype.num > _LAST_TYPE or not _PLAIN.fullmatch(dtype.str):
+    if dtype.num > _LAST_TYPE or not re.fullmatch(_PLAIN, dtype.str):
         raise NotCarried(f"its dtype is a {objects.class_name(type(dtype))}; convert it with .astype")
     return dtype.str
 
@@ -96,7 +96,7 @@ def dtype_of(reader, tree, depth=0):
     """The dtype that a tree describes. Raises ValueError for what `describe` does not write."""
     numpy = package("numpy")
     if type(tree) is str:
-        if not _PLAIN.fullmatch(tree):
+        if not re.fullmatch(_PLAIN, tree):
             raise ValueError(f"no dtype is called {tree[:40]!r}")
         return numpy.dtype(tree)
     if depth > _NESTED:
@@ -133,7 +133,7 @@ def _write(value, build):
     if dtype.char == "O" or dtype.char == "T":
         tree["v"] = list(map(build, _items(value)))
     else:
-        tree["v"] = base64.b64encode(value.tobytes(order)).decode()
+        tree["v"] = b2a_base64(value.tobytes(order), newline=False).decode()
     return tree
 
 
@@ -148,7 +148,7 @@ def _empty(reader, tree):
         return numpy.empty(shape, dtype, order)
     if dtype.hasobject or dtype.char == "T":
         raise ValueError("objects are no bytes")
-    raw = base64.b64decode(content, validate=True)
+    raw = a2b_base64(content, strict_mode=True)
     if len(raw) != size * dtype.itemsize:
         raise ValueError(f"{len(raw)} bytes are no array of the shape {shape} and the dtype {dtype.str}")
     value = numpy.empty(shape, dtype, order)
@@ -175,7 +175,7 @@ def _write_scalar(value, build):
         return {"$": "numpy", "v": ["bytes_", build(bytes.__getitem__(value, slice(None)))]}
     if kind.__name__ == "void" and dtype.names is None:
         return {"$": "numpy", "v": ["void", build(value.tobytes())]}
-    return {"$": "numpy", "v": [describe(dtype), base64.b64encode(value.tobytes()).decode()]}
+    return {"$": "numpy", "v": [describe(dtype), b2a_base64(value.tobytes(), newline=False).decode()]}
 
 
 def _read_scalar(reader, parts, _):
@@ -186,7 +186,7 @@ def _read_scalar(reader, parts, _):
         if type(content) is not (str if kind == "str_" else bytes):
             raise ValueError("that is no text of a numpy scalar")
         return getattr(numpy, kind)(content)
-    dtype, raw = dtype_of(reader, kind), base64.b64decode(content, validate=True)
+    dtype, raw = dtype_of(reader, kind), a2b_base64(content, strict_mode=True)
     if dtype.hasobject or len(raw) != dtype.itemsize or not raw:
         raise ValueError(f"{len(raw)} bytes are no scalar of the dtype {dtype.str}")
     return numpy.frombuffer(bytearray(raw), dtype)[0]

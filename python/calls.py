@@ -51,9 +51,10 @@ class Reply:
 class Calls:
     """All calls of one round."""
 
-    def __init__(self, channel, output, guard, limit, file_name):
+    def __init__(self, channel, output, guard, limit, file_name, source):
         self._channel, self._output, self._guard = channel, output, guard
         self._limit, self._file_name = limit, file_name
+        self._is_ascii = source.isascii()
         self._open, self._unused = {}, {}
         self._ordinals, self._sites = {}, {}
         self._count = 0
@@ -114,6 +115,8 @@ class Calls:
         return known[0]
 
     def _characters(self, line, column):
+        if self._is_ascii:
+            return column
         import linecache
 
         text = linecache.getline(self._file_name, line or 0)

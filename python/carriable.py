@@ -4,12 +4,7 @@ It does not know how a value is written; see `codec`.
 """
 
 import collections
-import datetime
-import decimal
-import enum
 import functools
-import pathlib
-import re
 import sys
 import types
 from itertools import chain
@@ -60,20 +55,20 @@ class Names:
 
 
 LEAVES = objects.ids((type(None), bool, int, float, str))
-PATHS = (pathlib.PurePosixPath, pathlib.PosixPath, pathlib.PureWindowsPath)
 # Names of classes, by their module. See `late_types`.
 LATE = {
     "ipaddress": ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"),
-    "fractions": ("Fraction",), "uuid": ("UUID",), "zoneinfo": ("ZoneInfo",),
+    "fractions": ("Fraction",), "uuid": ("UUID",), "zoneinfo": ("ZoneInfo",), "decimal": ("Decimal",), "re": ("Pattern",),
+    "datetime": ("datetime", "date", "time", "timedelta", "timezone"),
+    "pathlib": ("PurePosixPath", "PosixPath", "PureWindowsPath"),
 }  # fmt: skip
 _CHILDLESS = set(objects.ids((
-    bytes, bytearray, complex, datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone,
-    decimal.Decimal, re.Pattern, type(Ellipsis), type(NotImplemented), types.FunctionType, types.BuiltinFunctionType, range, *PATHS,
+    bytes, bytearray, complex, type(Ellipsis), type(NotImplemented), types.FunctionType, types.BuiltinFunctionType, range,
 )))  # fmt: skip
 MAPPINGS = objects.ids((dict, Record, collections.OrderedDict, collections.Counter, collections.defaultdict))
-_PLAIN_KEYS = set(objects.ids((
-    bytes, complex, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, range, *PATHS,
-)))  # fmt: skip
+_PLAIN_KEYS = set(objects.ids((bytes, complex, range)))
+# Of those classes, the ones whose hash may run code of a program, or that are no keys.
+_NO_PLAIN_KEYS = {"zoneinfo": LATE["zoneinfo"], "re": LATE["re"], "datetime": ("datetime", "timezone")}
 
 
 def late_kinds(module):
@@ -81,10 +76,16 @@ def late_kinds(module):
     return [getattr(module, name) for name in LATE[module.__name__]]
 
 
+def _plain_keys(module):
+    others = _NO_PLAIN_KEYS.get(module.__name__, ())
+    return [getattr(module, name) for name in LATE[module.__name__] if name not in others]
+
+
 for _name in LATE:
     late_types.when(_name, lambda module: _CHILDLESS.update(objects.ids(late_kinds(module))))
-    if _name != "zoneinfo":
-        late_types.when(_name, lambda module: _PLAIN_KEYS.update(objects.ids(late_kinds(module))))
+    late_types.when(_name, lambda module: _PLAIN_KEYS.update(objects.ids(_plain_keys(module))))
+_ENUMS = []
+late_types.when("enum", lambda enum: _ENUMS.append(enum.Enum))
 _WITH_ATTRIBUTES = objects.ids((collections.OrderedDict, collections.Counter, functools.partial))
 SEQUENCES = objects.ids((list, tuple, set, frozenset, collections.deque))
 # What values of packages hold, and the bytes that their own content takes, as functions by the id of the type. The files
@@ -143,7 +144,7 @@ def packaged(look, *given):
 
 def is_enum(kind):
     """True for the class of an enum's members."""
-    return objects.has_ancestor(kind, enum.Enum)
+    return any(objects.has_ancestor(kind, base) for base in _ENUMS)
 
 
 def error_arguments(error):
@@ -187,7 +188,6 @@ _REASONS = {
     types.AsyncGeneratorType: "belongs to this program; keep its items in a list",
     types.CoroutineType: "belongs to this program; await it",
     types.ModuleType: "that no import makes again",
-    re.Match: "cannot be carried; keep its groups",
     memoryview: "cannot be carried; keep bytes",
     type({}.keys()): "cannot be carried; turn it into a list",
     type({}.values()): "cannot be carried; turn it into a list",
@@ -200,6 +200,7 @@ _REASONS = {
 }
 # By the id of the type; other files add theirs.
 HINTS = {id(kind): reason for kind, reason in _REASONS.items()}
+late_types.when("re", lambda re: HINTS.update({id(re.Match): "cannot be carried; keep its groups"}))
 
 
 def unknown_reason(kind):

@@ -20,18 +20,15 @@ Encoding never runs a line of the values' classes: types are compared exactly, a
 not know where values come from or where the text goes.
 """
 
-import base64
 import collections
-import datetime
-import decimal
 import functools
-import re
 import types
+from binascii import b2a_base64
 from itertools import chain
 
 from _fimble import late_types, objects
 from _fimble.carriable import (
-    DEPTH, LEAVES, MAPPINGS, PACKAGED, PATHS, SEQUENCES, NotCarried, children_of, error_arguments, global_path, is_enum, items_of,
+    DEPTH, LEAVES, MAPPINGS, PACKAGED, SEQUENCES, NotCarried, children_of, error_arguments, global_path, is_enum, items_of,
     known_class, late_kinds, packaged, payload_of, too_large,
 )
 from _fimble.records import Record
@@ -217,7 +214,7 @@ class _Builder:
                 tagged["f"] = build(value.default_factory)
             return tagged
         if kind is bytes or kind is bytearray:
-            return {"$": kind.__name__, "v": base64.b64encode(value).decode()}
+            return {"$": kind.__name__, "v": b2a_base64(value, newline=False).decode()}
         if kind is complex:
             return {"$": "complex", "v": [build(value.real), build(value.imag)]}
         if kind is range or kind is slice:
@@ -291,7 +288,7 @@ def _named_text(tag, kind):
     return lambda value, _: {"$": tag, "v": [kind.__name__, text(value)]}
 
 
-ZONES = set(objects.ids((datetime.timezone,)))
+ZONES = set()
 
 
 def _moment(tag):
@@ -315,24 +312,33 @@ def _zone(value, _build):
     return {"$": "zoneinfo", "v": value.key}
 
 
-def _offset(value, build):
-    return {"$": "timezone", "v": [build(part) for part in datetime.timezone.__getinitargs__(value)]}
-
-
 _PLAIN_WRITERS = {
-    datetime.datetime: _moment("datetime"),
-    datetime.time: _moment("time"),
-    datetime.date: lambda value, _: {"$": "date", "v": value.isoformat()},
-    datetime.timedelta: lambda value, _: {"$": "timedelta", "v": [value.days, value.seconds, value.microseconds]},
-    datetime.timezone: _offset,
-    decimal.Decimal: lambda value, _: {"$": "decimal", "v": str(value)},
-    re.Pattern: lambda value, build: {"$": "pattern", "v": [build(value.pattern), value.flags]},
     type(Ellipsis): lambda value, _: {"$": "const", "v": "..."},
     type(NotImplemented): lambda value, _: {"$": "const", "v": "NotImplemented"},
-    **{kind: _named_text("path", kind) for kind in PATHS},
 }  # fmt: skip
 # How a value is written, `(value, build) -> tree`, by the id of its type. The files that know a package add theirs.
 WRITERS = {id(kind): write for kind, write in _PLAIN_WRITERS.items()}
+
+
+def _learn_datetime(datetime):
+    arguments = datetime.timezone.__getinitargs__
+    write = {
+        datetime.datetime: _moment("datetime"),
+        datetime.time: _moment("time"),
+        datetime.date: lambda value, _: {"$": "date", "v": value.isoformat()},
+        datetime.timedelta: lambda value, _: {"$": "timedelta", "v": [value.days, value.seconds, value.microseconds]},
+        datetime.timezone: lambda value, build: {"$": "timezone", "v": [build(part) for part in arguments(value)]},
+    }  # fmt: skip
+    WRITERS.update({id(kind): one for kind, one in write.items()})
+    ZONES.add(id(datetime.timezone))
+
+
+def _learn_decimals(decimal):
+    WRITERS[id(decimal.Decimal)] = lambda value, _: {"$": "decimal", "v": str(value)}
+
+
+def _learn_patterns(re):
+    WRITERS[id(re.Pattern)] = lambda value, build: {"$": "pattern", "v": [build(value.pattern), value.flags]}
 
 
 def _learn_fractions(fractions):
@@ -353,7 +359,11 @@ def _learn_zones(zoneinfo):
     WRITERS[id(zoneinfo.ZoneInfo)] = _zone
 
 
+late_types.when("datetime", _learn_datetime)
+late_types.when("decimal", _learn_decimals)
+late_types.when("re", _learn_patterns)
 late_types.when("fractions", _learn_fractions)
 late_types.when("uuid", _learn_uuids)
 late_types.when("zoneinfo", _learn_zones)
+late_types.when("pathlib", lambda module: WRITERS.update({id(kind): _named_text("path", kind) for kind in late_kinds(module)}))
 late_types.when("ipaddress", lambda module: WRITERS.update({id(kind): _named_text("ip", kind) for kind in late_kinds(module)}))

@@ -3,23 +3,19 @@
 It may run code of the session's classes only where a set or dict needs their hash.
 """
 
-import base64
 import collections
-import datetime
-import decimal
-import enum
 import functools
 import importlib
-import pathlib
-import re
 import types
+from binascii import a2b_base64
 
 from _fimble import objects
+from _fimble.late_types import Module
 from _fimble.records import Record, to_records
 from _fimble.wire import loads
 
-
 _module = importlib.import_module
+datetime, decimal, enum, pathlib, re = map(Module, ("datetime", "decimal", "enum", "pathlib", "re"))
 
 
 def package(name):
@@ -260,9 +256,9 @@ def _defaultdict(reader, tree):
     return collections.defaultdict(reader.read(tree["f"]))
 
 
-def _moment(kind):
+def _moment(name):
     def read(reader, text, tree):
-        value = kind.fromisoformat(text)
+        value = getattr(datetime, name).fromisoformat(text)
         if "z" in tree or "f" in tree:
             zone = reader.read(tree["z"]) if "z" in tree else None
             value = value.replace(tzinfo=zone, fold=tree.get("f", 0))
@@ -307,8 +303,8 @@ READERS = {
     "int": lambda reader, text, _: int(text, 16),
     "float": lambda reader, text, _: float(text),
     "str": lambda reader, points, _: "".join(map(chr, points)),
-    "bytes": lambda reader, text, _: base64.b64decode(text),
-    "bytearray": lambda reader, text, _: bytearray(base64.b64decode(text)),
+    "bytes": lambda reader, text, _: a2b_base64(text),
+    "bytearray": lambda reader, text, _: bytearray(a2b_base64(text)),
     "complex": lambda reader, parts, _: complex(*reader.many(parts)),
     "const": lambda reader, text, _: {"...": Ellipsis, "NotImplemented": NotImplemented}[text],
     # A tuple may hold what is still being made, as long as nobody looks: `many` refuses.
@@ -316,8 +312,8 @@ READERS = {
     "frozenset": lambda reader, trees, _: frozenset(reader.many(trees)),
     "range": lambda reader, parts, _: range(*reader.many(parts)),
     "slice": lambda reader, parts, _: slice(*reader.many(parts)),
-    "datetime": _moment(datetime.datetime),
-    "time": _moment(datetime.time),
+    "datetime": _moment("datetime"),
+    "time": _moment("time"),
     "date": lambda reader, text, _: datetime.date.fromisoformat(text),
     "timedelta": lambda reader, parts, _: datetime.timedelta(*parts),
     "timezone": lambda reader, parts, _: datetime.timezone(*reader.many(parts)),

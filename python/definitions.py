@@ -5,42 +5,52 @@ It does not know how values are carried.
 """
 
 import abc
-import ast
 import builtins
 import collections
-import enum
-import re
+import io
 import sys
 import types
+from functools import cache
 
 from _fimble import objects
 from _fimble.carriable import NotCarried
 from _fimble.codec import encode
+from _fimble.late_types import Module, bind
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_SCOPES = (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+ast = Module("ast")
 # Calls whose result is a class or a type, and that may be made again from their source.
-_MAKERS = objects.ids(
-    (collections.namedtuple, enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag, types.new_class)
-)
+_MAKERS = objects.ids((collections.namedtuple, types.new_class))
 # Of modules that take long to import: a program that uses these has imported them.
-_LATE_MAKERS = {"typing": ("NamedTuple", "TypedDict", "NewType", "TypeVar", "ParamSpec"), "dataclasses": ("make_dataclass",)}
+_LATE_MAKERS = {
+    "typing": ("NamedTuple", "TypedDict", "NewType", "TypeVar", "ParamSpec"), "dataclasses": ("make_dataclass",),
+    "enum": ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"),
+}  # fmt: skip
 _ALIASES = objects.ids((types.GenericAlias, types.UnionType))
 _LATE_ALIASES = {"typing": ("_GenericAlias", "_UnionGenericAlias", "_CallableGenericAlias")}
-_TypeAlias = getattr(ast, "TypeAlias", ())
-_BINDING = {*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, *([_TypeAlias] if _TypeAlias else [])}
 _BUILTINS = frozenset(vars(builtins))
 
 # `abc` counts in its own when a class is made.
 _MACHINERY = objects.ids((type(abc.ABC.__dict__["_abc_impl"]),))
 
-# Where the compiler counts lines: `str.splitlines` knows more.
-_NEWLINE = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
-
-
 # What may change without becoming another object; a class or a default value that holds one is looked at more closely.
 _CONTAINERS = objects.ids((list, dict, set, collections.deque, collections.OrderedDict, collections.Counter, collections.defaultdict))
 _MARK = 64 * 1024
+
+
+@cache
+def _definitions():
+    return ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
+
+
+@cache
+def _scopes():
+    return *_definitions(), ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+
+
+@cache
+def _binding():
+    alias = getattr(ast, "TypeAlias", None)
+    return {*_definitions(), ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, *([alias] if alias else [])}
 
 
 class Definition:
@@ -64,6 +74,11 @@ class Definitions:
         self.imports = {}
         self._seen, self._stores, self._mentions = [], {}, {}
 
+    def expect(self, statements):
+        """Imports what functions and classes among the statements need: after them it might not be possible."""
+        if any(one.bindings is None for one in statements):
+            bind(ast)
+
     def observe(self, statement, namespace):
         """Takes note of what the statement bound; also for one that failed half-way."""
         self._seen.append(statement)
@@ -74,11 +89,11 @@ class Definitions:
         kind = type(node)
         if kind is ast.Expr or kind is ast.AugAssign:
             return
-        if kind in _BINDING:
+        if kind in _binding():
             self._bound(node, namespace)
             return
         for inner in _module_scope(node):
-            if type(inner) in _BINDING:
+            if type(inner) in _binding():
                 self._bound(inner, namespace)
 
     def _may_define(self, bindings, namespace):
@@ -114,7 +129,7 @@ class Definitions:
         elif kind is ast.AnnAssign:
             if type(node.target) is ast.Name and node.value is not None:
                 self._assigned(node.target.id, node, node.value, namespace)
-        elif kind in _DEFINITIONS:
+        elif kind in _definitions():
             self._defined(node.name, node, namespace)
         else:
             self._take(node.name.id, node, namespace.get(node.name.id))
@@ -145,7 +160,7 @@ class Definitions:
                     self._stores[inner.id] = inner.lineno
             elif kind is ast.Subscript or kind is ast.Attribute:
                 self._changed(inner)
-            elif kind in _DEFINITIONS:
+            elif kind in _definitions():
                 self._stores[inner.name] = inner.lineno
             elif kind is ast.Import or kind is ast.ImportFrom:
                 for alias in inner.names:
@@ -217,7 +232,8 @@ class Definitions:
         if value is None or known is not None and known.value is value:
             return
         if self._lines is None:
-            self._lines = _NEWLINE.split(self._text)
+            # Where the compiler counts lines: `str.splitlines` knows more.
+            self._lines = io.StringIO(self._text, newline="").readlines()
         source = self._future + (source or self._source(node))
         line = self._lines[node.lineno - 1].strip() if node.lineno <= len(self._lines) else name
         if self._names.get(value) is None:
@@ -373,6 +389,6 @@ def _module_scope(node):
     while stack:
         inner = stack.pop()
         yield inner
-        if isinstance(inner, _SCOPES):
+        if isinstance(inner, _scopes()):
             continue
         stack.extend(reversed(list(ast.iter_child_nodes(inner))))

@@ -6,7 +6,6 @@ A table is its columns one by one, its index and its names. It reads parts throu
 imports pandas only where text needs it; a program that did not has no such values.
 """
 
-import datetime
 
 from _fimble import late_types, objects
 from _fimble.carriable import HINTS, PACKAGED, NotCarried

@@ -1,4 +1,5 @@
-"""Types of modules that take long to import: nothing is of such a type before somebody has imported its module.
+"""Modules that take long to import, for the process that somebody waits for to start: nothing is of a type of theirs before
+somebody has imported them.
 
 It does not know what is done with them.
 """
@@ -7,6 +8,37 @@ import sys
 import types
 
 _waiting = {}
+_modules = []
+
+
+class Module:
+    """A module that is imported at its first use, as it is then: what a program changes in it later changes nothing here."""
+
+    def __init__(self, name):
+        self.__dict__["_Module__name"] = name
+        _modules.append(self)
+
+    def __getattr__(self, name):
+        found = bind(self)
+        try:
+            return found[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def bind(module):
+    """Imports a `Module` now; returns its names."""
+    space = module.__dict__
+    imported = __import__("importlib").import_module(space["_Module__name"])
+    space.update(imported.__dict__)
+    return space
+
+
+def bind_all():
+    """Imports all of them, for the processes that are forked from this one."""
+    for module in _modules:
+        bind(module)
+    learn()
 
 
 def when(module, take):

@@ -4,8 +4,8 @@ It does not know how much these limits are; the host measures, and kills a progr
 files, threads and processes are errors of the call that meets them; `hint` says in words which one it was.
 """
 
+import _signal
 import errno
-import signal
 
 from _fimble.wire import native
 
@@ -126,5 +126,5 @@ class Guard:
 
     def listen(self):
         """Makes the host's signals into limits. For the main thread."""
-        signal.signal(signal.SIGUSR1, lambda _number, _frame: self.limit(TimeLimit))
-        signal.signal(signal.SIGXCPU, lambda _number, _frame: self.limit(CpuLimit))
+        _signal.signal(_signal.SIGUSR1, lambda _number, _frame: self.limit(TimeLimit))
+        _signal.signal(_signal.SIGXCPU, lambda _number, _frame: self.limit(CpuLimit))

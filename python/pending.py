@@ -3,8 +3,8 @@
 Used without `await`, it waits in place and hands the use on to the result. It does not know how replies arrive.
 """
 
-import collections.abc
 import operator
+from _collections_abc import Coroutine
 
 from _fimble.carriable import HINTS
 
@@ -159,5 +159,5 @@ for _name, _function in _ARITHMETIC.items():
     setattr(Pending, f"__r{_name}__", _reflected(_function))
 Pending.__setitem__ = lambda self, key, value, /: operator.setitem(self.result(), key, value)
 
-collections.abc.Coroutine.register(Pending)
+Coroutine.register(Pending)
 HINTS[id(Pending)] = "was never awaited; await it and keep the result"

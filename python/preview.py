@@ -4,21 +4,18 @@ Nothing here runs a line of the values' classes, but for `display`, which says s
 """
 
 import collections
-import datetime
-import decimal
 import types
 from itertools import islice
 
 from _fimble import late_types, objects
-from _fimble.carriable import PATHS, error_arguments, is_enum, items_of, late_kinds
+from _fimble.carriable import error_arguments, is_enum, items_of, late_kinds
 from _fimble.records import Record
 
 _SAMPLE = 100
 _TRUSTED_REPR = set(objects.ids((
-    type(None), bool, float, complex, range, type(Ellipsis), type(NotImplemented), datetime.datetime, datetime.date,
-    datetime.time, datetime.timedelta, datetime.timezone, decimal.Decimal, *PATHS,
+    type(None), bool, float, complex, range, type(Ellipsis), type(NotImplemented),
 )))  # fmt: skip
-for _name in ("fractions", "uuid", "ipaddress"):
+for _name in ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid"):
     late_types.when(_name, lambda module: _TRUSTED_REPR.update(objects.ids(late_kinds(module))))
 _ROWS = objects.ids((list, set, frozenset, collections.deque))
 _TABLES = objects.ids((dict, collections.defaultdict, collections.OrderedDict))

@@ -7,11 +7,12 @@ program shares the process, and the host believes only whole frames.
 
 import gc
 import mmap
+import os
 import sys
 import types
 import warnings
 
-from _fimble import imports, limits, packages, preview, statements, tracebacks, wire
+from _fimble import imports, late_types, limits, packages, preview, statements, tracebacks, wire
 from _fimble.calls import Calls
 from _fimble.capture import Capture, Captured
 from _fimble.carriable import Names
@@ -36,11 +37,14 @@ WARM = (
     "traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo"
 ).split()
 
+_dup, _close = os.dup, os.close
 _VALUE = 4_000
 # Bytes of a final frame for what is no variable.
 _ROOM = 256 * 1024
 # Bytes that are given back when a program has used up its memory, so that its end can be told. They are never touched.
 _RESERVE = 8 * 1024 * 1024
+# Descriptors that are given back as well: in the very first child, words about an error have modules to import.
+_SPARES = 2
 # Not empty once `warming` is through.
 _warm = []
 # A program that comes within so many milliseconds was waited for.
@@ -61,6 +65,7 @@ def warming():
     for name in LATE:
         late(name)
         yield
+    late_types.bind_all()
     _warm.append(True)
     rehearse()
 
@@ -115,6 +120,7 @@ class Round:
         self._statements, self._done, self._at = [], 0, 0
         self._driver = None
         self._reserve = mmap.mmap(-1, _RESERVE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._spares = [] if _warm else [_dup(0) for _ in range(_SPARES)]
 
     def play(self, run):
         """Runs all of what the RUN frame says. Raises only HostGone."""
@@ -122,7 +128,7 @@ class Round:
         self._channel.frame_bytes = self._limits["frame_bytes"]
         self._channel.spin_us = self._limits["spin_us"]
         self._output = Output(self._channel, self._limits["output_bytes"])
-        self._calls = Calls(self._channel, self._output, self._guard, self._limits["calls"], self._file_name)
+        self._calls = Calls(self._channel, self._output, self._guard, self._limits["calls"], self._file_name, run["source"])
         self._definitions = Definitions(run["source"], self._names)
         sys.modules["builtins"] = self._builtins
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self._output
@@ -160,6 +166,7 @@ class Round:
                 self._calls.repeat = repeat
             self._restored = restore(run["variables"], self._names, self._sources, self._namespace)
             self._statements = statements.parse(run["source"], self._file_name)
+            self._definitions.expect(self._statements)
             self._driver = statements.Driver(lambda driver: late("loops").Program(driver, self._warn))
             if any("asyncio" in text for text in texts):
                 self._driver.meet_loop().wake()
@@ -203,6 +210,12 @@ class Round:
     def _ending_of(self, error):
         """What the exception means for the round."""
         self._reserve = None
+        while self._spares:
+            try:
+                _close(self._spares.pop())
+            except OSError:
+                # The program closed it.
+                continue
         if isinstance(error, wire.HostGone):
             raise error
         for one in _chain(error):

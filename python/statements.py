@@ -5,16 +5,18 @@ event loop for it, so that `asyncio.create_task` works everywhere and `asyncio.r
 statement leaves behind.
 """
 
-import ast
 import contextvars
 import types
 import warnings
 
+from _fimble.late_types import Module
 from _fimble.pending import Pending
 from _fimble.wire import native
 
-_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-# The flag of a code object that makes a coroutine, `CO_COROUTINE` of `inspect`, which takes long to import.
+ast = Module("ast")
+# What would take long to import: `PyCF_ALLOW_TOP_LEVEL_AWAIT` and `PyCF_ONLY_AST` of `ast`, and of `inspect` the flag of a
+# code object that makes a coroutine, `CO_COROUTINE`.
+FLAGS, ONLY_TREE = 0x2000, 0x400
 COROUTINE = 0x80
 
 
@@ -37,12 +39,12 @@ class Statement:
             with warnings.catch_warnings():
                 # They were given when its code was made.
                 warnings.simplefilter("ignore")
-                self._node = _tree(self._text, self.code.co_filename, _FLAGS).body[0]
+                self._node = _tree(self._text, self.code.co_filename, FLAGS).body[0]
         return self._node
 
 
 def _tree(source, file_name, flags):
-    return compile(source, file_name, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
+    return compile(source, file_name, "exec", ONLY_TREE | flags, dont_inherit=True)
 
 
 def parse(source, file_name):
@@ -62,8 +64,8 @@ def parse(source, file_name):
             for warning in warned:
                 show(*warning)
             return statements
-    tree = _tree(source, file_name, _FLAGS)
-    statements, flags = [], _FLAGS
+    tree = _tree(source, file_name, FLAGS)
+    statements, flags = [], FLAGS
     for node in tree.body:
         if type(node) is ast.ImportFrom and node.module == "__future__":
             # Holds for all that follows, as if it were one file.
@@ -75,9 +77,9 @@ def parse(source, file_name):
 
 def _from_text(file_name, text, line, has_value, bindings, stores):
     if bindings is None:
-        node = _tree(text, file_name, _FLAGS).body[0]
-        return Statement(_code(file_name, node, _FLAGS), has_value, line, node, bindings, stores)
-    code = compile(text, file_name, "eval" if has_value else "exec", _FLAGS, dont_inherit=True)
+        node = _tree(text, file_name, FLAGS).body[0]
+        return Statement(_code(file_name, node, FLAGS), has_value, line, node, bindings, stores)
+    code = compile(text, file_name, "eval" if has_value else "exec", FLAGS, dont_inherit=True)
     return Statement(code, has_value, line, None, bindings, stores, text)
 
 

@@ -3,16 +3,16 @@
 It does not know how the program ended otherwise.
 """
 
-import linecache
-import re
 import sys
 import types
 
-from _fimble import limits, objects, preview
+from _fimble import imports, limits, objects, preview
+from _fimble.late_types import Module
 from _fimble.pending import Pending
 from _fimble.proxies import Operation, Toolkit
 
-_WORD = re.compile(r"[^\W\d]\w*")
+linecache, re = Module("linecache"), Module("re")
+_WORD = r"[^\W\d]\w*"
 _FRAMES = 12
 _MESSAGE = 4_000
 _NAMES = 8
@@ -24,11 +24,23 @@ class Sources:
 
     def __init__(self):
         self.names = set()
+        # Those that `linecache` was not told of.
+        self._untold = {}
 
     def add(self, file_name, source):
         """Makes the source's lines readable for tracebacks and `inspect`."""
         self.names.add(file_name)
-        linecache.cache[file_name] = (len(source), None, source.splitlines(True), file_name)
+        if not self._untold and "linecache" not in sys.modules:
+            imports.when_imported("linecache", self.tell)
+        self._untold[file_name] = source
+        if "linecache" in sys.modules:
+            self.tell()
+
+    def tell(self):
+        """Tells `linecache` now."""
+        for file_name, source in self._untold.items():
+            linecache.cache[file_name] = (len(source), None, source.splitlines(True), file_name)
+        self._untold.clear()
 
 
 def describe(error, sources):
@@ -36,13 +48,18 @@ def describe(error, sources):
     try:
         from traceback import TracebackException
 
+        sources.tell()
         shown = TracebackException(type(error), error, error.__traceback__, lookup_lines=False, compact=True)
         _strip(shown, sources.names, set())
         lines = [preview.cut_middle(piece, _MESSAGE) for piece in shown.format()]
         text = "".join(lines).rstrip("\n")
     except Exception:
         text = f"{type(error).__name__}: (its message cannot be shown)"
-    values, hint = _values(error, sources.names), limits.hint(error)
+    try:
+        values = _values(error, sources.names)
+    except Exception:  # A program may leave nothing to import with.
+        values = ""
+    hint = limits.hint(error)
     text = preview.cut_middle(text, 4 * _MESSAGE)
     return text + (f"\nwhere {values}" if values else "") + (f"\nhint: {hint}" if hint else "")
 
@@ -82,7 +99,7 @@ def _values(error, names):
     frame = last.tb_frame
     line = linecache.getline(frame.f_code.co_filename, last.tb_lineno or 0)
     found = []
-    for name in dict.fromkeys(_WORD.findall(line)):
+    for name in dict.fromkeys(re.findall(_WORD, line)):
         space = frame.f_locals if name in frame.f_locals else frame.f_globals
         if name not in space or id(type(space[name])) in _HIDDEN or objects.class_of(space[name], type):
             continue

@@ -82,7 +82,8 @@ fn main() -> Outcome<()> {
     }
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
         let interpreter = Interpreter::start(&Config::default()).await?;
-        let bench = Bench { interpreter, tools: Arc::new(if once { Tools::none() } else { Tools::new(LARGE_RESULTS) }) };
+        let bench =
+            Bench { interpreter, tools: Arc::new(if once { Tools::none() } else { Tools::new(LARGE_RESULTS) }) };
         if once {
             println!("{}", bench.run("print(1 + 1)", Vec::new(), 60.0).await?.output.trim());
             return Ok(());

@@ -4,6 +4,7 @@
 
 use std::process::Command;
 
+use fimble::interpreter::{Captured, Carried};
 use futures_util::StreamExt;
 
 use super::*;
@@ -70,6 +71,23 @@ fn plain(script: &Script) -> String {
 /// How the warning about a definition begins that was changed after it was made.
 const NOT_KEPT: &str = "warning: only the source of ";
 
+/// What the next program finds, but for contents that differ from run to run: names and kinds, and reasons.
+fn left(finished: &Finished) -> Vec<String> {
+    let written = finished.written.iter().map(|one| format!("{} {:?}", one.name, one.kind));
+    written.chain(finished.not_carried.iter().map(|one| format!("{one:?}"))).collect()
+}
+
+/// A program that finds what another one left, and says of which classes it is.
+fn heir(finished: &Finished) -> Run {
+    let mut run = program("");
+    for Captured { name, kind, content, .. } in finished.written.clone() {
+        run.source.push_str(&format!("print({name:?}, type({name}).__module__, type({name}).__qualname__)\n"));
+        run.variables.push(Carried { name, kind, content });
+    }
+    run
+}
+
+/// In the first child of a zygote as well, which imports only what its program needs.
 #[tokio::test]
 async fn ordinary_programs_print_what_plain_python_prints() {
     let scripts = scripts();
@@ -81,15 +99,28 @@ async fn ordinary_programs_print_what_plain_python_prints() {
         async move {
             let other = script.clone();
             let expected = tokio::task::spawn_blocking(move || plain(&other));
-            (run(&interpreter, &script.source).await, expected.await.unwrap(), script)
+            let later = run(&interpreter, &script.source).await;
+            let first = run(&start().await, &script.source).await;
+            let heir = heir(&later);
+            let found = finish(&interpreter, heir.clone(), &Arc::default()).await.output;
+            let found_first = finish(&start().await, heir, &Arc::default()).await.output;
+            (later, first, found, found_first, expected.await.unwrap(), script)
         }
     });
     let mut played = std::pin::pin!(played.buffered(4));
-    while let Some((finished, expected, script)) = played.next().await {
-        // What the next program will not find is said after all that this one printed.
-        let printed = finished.output.split(NOT_KEPT).next().unwrap_or_default();
-        if !matches!(finished.ending, Ending::Returned { .. }) || printed != expected {
-            different.push(format!("{}: {:?}\n{printed}and not\n{expected}", script.title, finished.ending));
+    while let Some((later, first, found, found_first, expected, Script { title, .. })) = played.next().await {
+        for finished in [&later, &first] {
+            // What the next program will not find is said after all that this one printed.
+            let printed = finished.output.split(NOT_KEPT).next().unwrap_or_default();
+            if !matches!(finished.ending, Ending::Returned { .. }) || printed != expected {
+                different.push(format!("{title}: {:?}\n{printed}and not\n{expected}", finished.ending));
+            }
+        }
+        if left(&later) != left(&first) {
+            different.push(format!("{title}: leaves\n{:#?}\nand first\n{:#?}", left(&later), left(&first)));
+        }
+        if found != found_first {
+            different.push(format!("{title}: finds\n{found}\nand first\n{found_first}"));
         }
     }
     assert!(different.is_empty(), "{} of {}\n{}", different.len(), scripts.len(), different.join("\n"));

@@ -54,6 +54,25 @@ fn kill_zygote() {
 }
 
 #[tokio::test]
+async fn the_first_child_has_nothing_imported_that_its_program_does_not_use() {
+    let source = "\
+import sys
+written_backwards = 'tsa emitetad lamiced mune tcepsni nosj ehcacenil bilhtap er ezinekot gnipyt'
+print(*(name for name in written_backwards[::-1].split() if name in sys.modules))
+";
+    assert_eq!(output(&start().await, source).await, "\n");
+    let source = "\
+from pathlib import Path
+import sys
+def shout(text):
+    return text.upper()
+here, since = Path('a') / 'b', datetime.date(2026, 11, 22)
+print(here, since, shout('x'))
+";
+    assert_eq!(output(&start().await, source).await, "a/b 2026-11-22 X\n");
+}
+
+#[tokio::test]
 async fn a_round_can_be_cancelled() {
     let interpreter = start().await;
     let host = Arc::<Recorder>::default();

@@ -1,5 +1,7 @@
 """Programs from RUN to DONE: statements, endings, tracebacks, output and limits."""
 
+import ast
+import inspect
 import signal
 import textwrap
 import unittest
@@ -14,6 +16,12 @@ def program(text):
 
 
 class Statements(unittest.TestCase):
+    def test_flags_are_those_of_the_modules_that_it_does_not_import(self):
+        from _fimble import statements
+
+        flags = statements.FLAGS, statements.ONLY_TREE, statements.COROUTINE
+        self.assertEqual(flags, (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, ast.PyCF_ONLY_AST, inspect.CO_COROUTINE))
+
     def test_a_whole_final_frame(self):
         played = play('x = 1\nprint("hello", x)\nx + 1\n')
         self.assertEqual(played.code, 0)
