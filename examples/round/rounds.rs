@@ -1,5 +1,7 @@
 //! Rounds: after a pause, as after a model's turn; one after the other; many sessions at once.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fimble::interpreter::Carried;
@@ -38,6 +40,7 @@ pub async fn measure(bench: &Bench) -> Outcome<()> {
     }
     show(&format!("round after 30 ms idle, {} variables of {bytes} bytes", variables.len()), &mut times);
     show("of it, CPU time of the child, its making included", &mut cpu);
+    show("the same work in a bare fork of python3 after 30 ms idle", &mut bare_forks(&variables)?);
     times.clear();
     for _ in 0..ROUNDS {
         times.push(bench.round(TEN_LINES, variables.clone()).await?.0);
@@ -51,6 +54,21 @@ pub async fn measure(bench: &Bench) -> Outcome<()> {
     }
     show(&format!("{SESSIONS} sessions, each with its first line run"), &mut times);
     Ok(())
+}
+
+/// What forking costs on this machine, without anything of Fimble's.
+fn bare_forks(variables: &[Carried]) -> Outcome<Vec<Duration>> {
+    let values: serde_json::Map<_, _> = variables.iter().map(|one| (one.name.clone(), json!(one.content))).collect();
+    let mut python = Command::new("/usr/bin/python3")
+        .args(["-I", "-c", include_str!("floor.py")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut input = python.stdin.take().ok_or("no input")?;
+    input.write_all(json!({"source": TEN_LINES, "variables": values}).to_string().as_bytes())?;
+    drop(input);
+    let milliseconds: Vec<f64> = serde_json::from_slice(&python.wait_with_output()?.stdout)?;
+    Ok(milliseconds.into_iter().map(|one| Duration::from_secs_f64(one / 1e3)).collect())
 }
 
 /// Twenty values as the store would hand them out.
