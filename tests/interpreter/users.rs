@@ -193,6 +193,23 @@ async fn a_control_group_holds_all_programs_of_a_zygote_together() {
     until("the group is gone", || group().is_empty()).await;
 }
 
+#[tokio::test]
+async fn a_control_group_holds_processors_where_that_controller_is_there() {
+    let interpreter = Interpreter::start(&Config { zygote_cpus: Some(0.2), ..config() }).await.unwrap();
+    if interpreter.isolation().layers.first().is_none_or(|layer| layer != "cgroup cpu") {
+        return;
+    }
+    let source = "\
+begun, computed = time.monotonic(), time.process_time()
+while time.process_time() - computed < 0.4:
+    pass
+print((time.process_time() - computed) / (time.monotonic() - begun))
+";
+    // At most two periods' shares beyond its own; whatever else the machine does, it is less.
+    let share: f64 = output(&interpreter, source).await.trim().parse().unwrap();
+    assert!(share < 0.3, "{share}");
+}
+
 /// What `fimble doctor` says of the interpreter.
 fn doctor(isolation: &str) -> String {
     let home = tempfile::tempdir().unwrap();
