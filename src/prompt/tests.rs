@@ -28,6 +28,7 @@ fn operation(name: &str, description: &str, parameters: &[(&str, Value, Option<V
         idempotent: true,
         timeout: None,
         enabled: true,
+        paging: None,
     }
 }
 

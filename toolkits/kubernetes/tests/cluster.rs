@@ -107,7 +107,7 @@ async fn a_kubeconfig_is_all_that_is_needed() {
 
     // What a program does to get all pages: as the description says.
     assert!(declaration.operation("list_namespaced_pod").unwrap().description.ends_with(
-        "Until it is empty, continue_=page.metadata[\"continue\"] gets the next page; pages=20 gets up to 20 as one."
+        "`async for` gets the items of all pages. pages=20 gets up to 20 as one, continue_=page.metadata[\"continue\"] the next."
     ));
     let mut found = Vec::new();
     let mut arguments = json!({"namespace": "shop", "limit": 3});
