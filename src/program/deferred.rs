@@ -1,4 +1,5 @@
-//! Which names hold calls that are waited for later: given to `asyncio.gather` and its like, or awaited by name.
+//! Which names hold calls that are waited for later: given to `asyncio.gather` and its like, awaited by name, or gone through
+//! by `async for`.
 //!
 //! A toolkit call assigned to such a name keeps its promise; everywhere else its value is meant.
 
@@ -89,18 +90,29 @@ impl Flow {
             }
         }
     }
+
+    /// `async for row in rows` waits for what `rows` is.
+    fn walks(&mut self, is_async: bool, from: &Expr) {
+        if let Expr::Name(name) = from
+            && is_async
+        {
+            self.deferred.insert(name.id.to_string());
+        }
+    }
 }
 
 impl<'a> Visitor<'a> for Flow {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if let Stmt::For(each) = statement {
             self.iterates(&each.target, &each.iter);
+            self.walks(each.is_async, &each.iter);
         }
         visitor::walk_stmt(self, statement);
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
         self.iterates(&comprehension.target, &comprehension.iter);
+        self.walks(comprehension.is_async, &comprehension.iter);
         visitor::walk_comprehension(self, comprehension);
     }
 

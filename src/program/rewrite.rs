@@ -105,12 +105,42 @@ impl Rewriter<'_, '_> {
         root_name(expression).is_some_and(|name| self.deferred.contains(name))
     }
 
+    /// What a loop goes through. `async for` takes the call itself, which waits for page after page.
+    fn iterated(&mut self, expression: &Expr, is_async: bool) {
+        if !is_async {
+            return self.used(expression, Use::Value);
+        }
+        let Some((call, name)) = self.walked(expression) else { return self.used(expression, Use::Promise) };
+        self.edits.replace(TextRange::new(expression.start(), call.start()), "");
+        self.edits.replace(TextRange::new(call.end(), expression.end()), "");
+        let line = line_of(self.source, expression);
+        self.edits.say(format!("line {line}: let `async for` go through `{name}` itself, which it waits for"));
+        self.call(call, Use::Promise);
+    }
+
+    /// The call of `await call`, and of `(await call).items` where that is the list of a page's items.
+    fn walked<'e>(&self, expression: &'e Expr) -> Option<(&'e ExprCall, String)> {
+        let (result, field) = match expression {
+            Expr::Attribute(attribute) => (&*attribute.value, Some(attribute.attr.as_str())),
+            Expr::Await(_) => (expression, None),
+            _ => return None,
+        };
+        let call = result.as_await_expr().map_or(result, |awaited| &*awaited.value).as_call_expr()?;
+        let (toolkit, name) = self.toolkits.called(call)?;
+        // `await (call)` keeps its parentheses.
+        let is_bare = field.is_some()
+            || slice(self.source, TextRange::new(expression.start(), call.start())).trim_end() == "await";
+        let items = || toolkit.operation(name)?.paging.as_ref().map(|paging| paging.items.as_slice());
+        let is_items = field.is_none_or(|field| items().is_some_and(|items| items == [field]));
+        (is_bare && is_items).then(|| (call, format!("{}.{name}", toolkit.name)))
+    }
+
     fn comprehension(&mut self, generators: &[Comprehension], key: Option<&Expr>, element: &Expr, scope: Scope) {
         let Some((first, others)) = generators.split_first() else { return };
-        self.used(&first.iter, if first.is_async { Use::Promise } else { Use::Value });
+        self.iterated(&first.iter, first.is_async);
         self.within(scope, |rewriter| {
             for generator in others {
-                rewriter.used(&generator.iter, if generator.is_async { Use::Promise } else { Use::Value });
+                rewriter.iterated(&generator.iter, generator.is_async);
             }
             for condition in generators.iter().flat_map(|generator| &generator.ifs) {
                 rewriter.used(condition, Use::Value);
@@ -270,7 +300,7 @@ impl<'a> Visitor<'a> for Rewriter<'_, '_> {
                 }
             }
             Stmt::For(each) if each.is_async => {
-                self.used(&each.iter, Use::Promise);
+                self.iterated(&each.iter, true);
                 self.visit_body(&each.body);
                 self.visit_body(&each.orelse);
             }
