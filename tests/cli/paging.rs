@@ -138,7 +138,10 @@ async fn the_checker_knows_the_items_and_the_stub_tells_the_loop() {
     let server = tracker().await;
     let home = with_tracker(&server);
     let output = home.output(&["toolkits", "stub", "tracker_toolkit"], "");
-    assert!(stdout(&output).contains("`async for` gets the items of all pages."), "{}", stdout(&output));
+    let stub = "async def list_issues(state: str = None, cursor: str = None, pages: int = 1) -> Issues: \"Issues. pages=20 gets up \
+                to 20 pages as one, cursor=page.response_metadata.next_cursor the next one.\"  # async for gets the items of all \
+                pages\n";
+    assert!(stdout(&output).contains(stub), "{}", stdout(&output));
     let program = "async for issue in tracker_toolkit.list_issues('open'):\n    print(issue.titel)\n";
     let output = home.output(&["run", "-"], program);
     let told = stderr(&output);

@@ -60,8 +60,8 @@ pub struct Operation {
 pub struct Paging {
     /// The parameter that takes the token of the page that is wanted; a call without it gets the first one.
     pub argument: String,
-    /// The names of the fields that lead from a result to the token of the page after it. On the last page it is not there,
-    /// null or an empty text.
+    /// The names of the fields that lead from a result to the token of the page after it. On the last page it is not there, null,
+    /// an empty text, or the token that asked for that page.
     pub token: Vec<String>,
     /// The names of the fields that lead from a result to the list of its items. Empty: the result is that list.
     pub items: Vec<String>,

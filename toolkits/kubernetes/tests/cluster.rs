@@ -106,9 +106,13 @@ async fn a_kubeconfig_is_all_that_is_needed() {
     assert!(pod.contains("; phase: str; "), "{pod}");
 
     // What a program does to get all pages: as the description says.
-    assert!(declaration.operation("list_namespaced_pod").unwrap().description.ends_with(
-        "`async for` gets the items of all pages. pages=20 gets up to 20 as one, continue_=page.metadata[\"continue\"] the next."
-    ));
+    assert!(
+        declaration
+            .operation("list_namespaced_pod")
+            .unwrap()
+            .description
+            .ends_with("pages=20 gets up to 20 pages as one, continue_=page.metadata[\"continue\"] the next one.")
+    );
     let mut found = Vec::new();
     let mut arguments = json!({"namespace": "shop", "limit": 3});
     loop {

@@ -236,10 +236,8 @@ pub(crate) fn hint(paging: Paging, parameter: &str, number: &str, is_walked: boo
         Paging::Field(next) | Paging::Mark(_, next) => ("it is empty", next.written),
     };
     if is_walked {
-        // Stubs show whole sentences only, as many as there is room for.
-        format!(
-            "`async for` gets the items of all pages. {number}=20 gets up to 20 as one, {parameter}={written} the next."
-        )
+        // Stubs say of every operation with pages that `async for` goes through them.
+        format!("{number}=20 gets up to 20 pages as one, {parameter}={written} the next one.")
     } else {
         format!("Until {until}, {parameter}={written} gets the next page; {number}=20 gets up to 20 as one.")
     }

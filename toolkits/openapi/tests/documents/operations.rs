@@ -53,7 +53,7 @@ async fn githubs_own_description_reads_as_python() {
     );
     assert_eq!(
         list.description,
-        "List repository issues. `async for` gets the items of all pages. pages=20 gets up to 20 as one, next=page.next the next."
+        "List repository issues. pages=20 gets up to 20 pages as one, next=page.next the next one."
     );
     let classes = classes(list);
     assert_eq!(classes["Page"], "class Page: entries: list[Issue]; next: str | None");

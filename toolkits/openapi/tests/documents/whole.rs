@@ -76,7 +76,7 @@ async fn kubernetes_is_read_whole() {
     );
     assert_eq!(
         list.description,
-        "list or watch objects of kind Pod. `async for` gets the items of all pages. pages=20 gets up to 20 as one, continue_=page.metadata[\"continue\"] the next."
+        "list or watch objects of kind Pod. pages=20 gets up to 20 pages as one, continue_=page.metadata[\"continue\"] the next one."
     );
     let three = ["listCoreV1NamespacedPod", "readCoreV1NamespacedPodLog", "patchAppsV1NamespacedDeploymentScale"];
     let tokens = tokens(&declaration, &three);
