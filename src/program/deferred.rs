@@ -1,5 +1,5 @@
-//! Which names hold calls that are waited for later: given to `asyncio.gather` and its like, awaited by name, or gone through
-//! by `async for`.
+//! Which names hold calls that are waited for later: given to `asyncio.gather` and its like, or awaited by name; and which are
+//! gone through by `async for`.
 //!
 //! A toolkit call assigned to such a name keeps its promise; everywhere else its value is meant.
 
@@ -15,6 +15,14 @@ pub(super) fn deferred_names(body: &[Stmt]) -> BTreeSet<String> {
     // `for task in tasks: await task` makes `tasks` a collection of promises.
     spread(&mut flow.deferred, &flow.iterated);
     flow.deferred
+}
+
+/// The names of a body that `async for` goes through. A call of a toolkit is one that it can go through; what an `async def`
+/// returns has to be waited for first.
+pub(super) fn walked_names(body: &[Stmt]) -> BTreeSet<String> {
+    let mut flow = Flow::default();
+    flow.visit_body(body);
+    flow.walked
 }
 
 /// Adds to `names` what is looped over, where the loop's target is among them; each is a target and what it loops over.
@@ -73,6 +81,7 @@ pub(super) fn root_name(expression: &Expr) -> Option<&str> {
 #[derive(Default)]
 struct Flow {
     deferred: BTreeSet<String>,
+    walked: BTreeSet<String>,
     /// A loop's target and what it loops over.
     iterated: Vec<(String, String)>,
 }
@@ -91,12 +100,11 @@ impl Flow {
         }
     }
 
-    /// `async for row in rows` waits for what `rows` is.
     fn walks(&mut self, is_async: bool, from: &Expr) {
         if let Expr::Name(name) = from
             && is_async
         {
-            self.deferred.insert(name.id.to_string());
+            self.walked.insert(name.id.to_string());
         }
     }
 }

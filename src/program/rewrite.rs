@@ -9,7 +9,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, Expr, ExprAwait, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::deferred::{Functions, deferred_names, root_name, takes_promises};
+use super::deferred::{Functions, deferred_names, root_name, takes_promises, walked_names};
 use super::edit::{Edits, line_of, slice};
 use super::toolkit_call::Toolkits;
 
@@ -32,6 +32,7 @@ pub(super) fn await_calls(
         async_functions: functions.0,
         functions: Functions::of(body, &deferred),
         deferred,
+        walked: walked_names(body),
         scope: Scope::Async,
         usage: Use::Value,
         edits,
@@ -68,6 +69,7 @@ struct Rewriter<'a, 'e> {
     toolkits: &'a Toolkits<'a>,
     async_functions: BTreeSet<String>,
     deferred: BTreeSet<String>,
+    walked: BTreeSet<String>,
     functions: Functions,
     scope: Scope,
     /// How the next visited expression is used; its parent sets it.
@@ -95,10 +97,16 @@ impl Rewriter<'_, '_> {
                 }
             }
             _ => {
-                let usage = if self.is_deferred(target) { Use::Promise } else { Use::Value };
-                self.used(value, usage);
+                let is_kept = self.is_deferred(target) || self.is_walked(target, value);
+                self.used(value, if is_kept { Use::Promise } else { Use::Value });
             }
         }
+    }
+
+    /// True for a toolkit's call that `async for` goes through by a name.
+    fn is_walked(&self, target: &Expr, value: &Expr) -> bool {
+        let is_name = target.as_name_expr().is_some_and(|name| self.walked.contains(name.id.as_str()));
+        is_name && value.as_call_expr().is_some_and(|call| self.toolkits.called(call).is_some())
     }
 
     fn is_deferred(&self, expression: &Expr) -> bool {

@@ -110,6 +110,7 @@ fn async_for_gets_the_items_of_all_pages() {
         "x = {issue.number: issue async for issue in ops_toolkit.issues()}\n",
         "async def open_ones():\n    return [issue.title async for issue in ops_toolkit.issues()]\nx = await open_ones()\n",
         "issues = ops_toolkit.issues()\nasync for issue in issues:\n    print(issue.title)\n",
+        "issues = ops_toolkit.issues()\nx = [issue.title async for issue in issues]\nprint(issues.meta.next)\n",
         "page = await ops_toolkit.issues()\nfor issue in page.rows:\n    print(issue.title, page.meta.next)\n",
         "async for name in git_toolkit.branches():\n    print(name.upper())\n",
     ];
