@@ -146,6 +146,7 @@ fn named(name: &str, description: &str, rows: Vec<(&str, Value, bool)>, returns:
         idempotent: true,
         timeout: None,
         enabled: true,
+        paging: None,
     }
 }
 

@@ -119,6 +119,7 @@ async fn answer(interpreter: &Interpreter, tools: &Arc<dyn Host>, request: &Requ
         file_name: "<program>".to_owned(),
         variables: variables.iter().map(carried).collect(),
         proxies: vec!["tools".to_owned()],
+        paging: Vec::new(),
         limits,
         repeat: None,
     };

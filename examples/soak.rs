@@ -172,6 +172,7 @@ async fn one(interpreter: &Interpreter, chance: u64, counts: &Counts) {
         file_name: "<program>".to_owned(),
         variables: Vec::new(),
         proxies: vec!["demo".to_owned()],
+        paging: Vec::new(),
         limits,
         repeat: None,
     };
@@ -246,6 +247,7 @@ async fn settled(
             file_name: "<program>".to_owned(),
             variables: Vec::new(),
             proxies: Vec::new(),
+            paging: Vec::new(),
             limits: Limits::default(),
             repeat: None,
         };

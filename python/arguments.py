@@ -37,6 +37,16 @@ class Where:
             raise TypeError(f"{self.text}: more than {MOST:,} values in one call; pass less at a time")
 
 
+def plain(target, method, positional, keyword):
+    """The arguments of a call as plain JSON: a list and a dict. Raises TypeError for one that has no JSON form."""
+    left = [MOST]
+    where = lambda what: Where(f"{target}.{method}: argument {what}", left)
+    return (
+        [to_json(value, where(index)) for index, value in enumerate(positional, 1)],
+        {name: to_json(value, where(f"`{name}`")) for name, value in keyword.items()},
+    )
+
+
 def to_json(value, where):
     """`value` as plain JSON; `where` is a `Where`."""
     kind = type(value)

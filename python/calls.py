@@ -64,6 +64,8 @@ class Calls:
         self._watching = None
         # The `Repeat` of a round that can be run again.
         self.repeat = None
+        # How results go on, by toolkit and operation; see `pages`.
+        self.paging = {}
 
     def make(self, target, method, positional, keyword):
         """Sends a call and returns its `Reply`. Raises TypeError for an argument that has no JSON form."""
@@ -279,11 +281,5 @@ class Calls:
 
 def _message(target, method, positional, keyword):
     """The body of a CALL frame but for its numbers. Raises TypeError for an argument that has no JSON form."""
-    to_json, left = arguments.to_json, [arguments.MOST]
-    where = lambda what: arguments.Where(f"{target}.{method}: argument {what}", left)
-    return {
-        "target": target,
-        "method": method,
-        "positional": [to_json(value, where(index)) for index, value in enumerate(positional, 1)],
-        "keyword": {name: to_json(value, where(f"`{name}`")) for name, value in keyword.items()},
-    }
+    positional, keyword = arguments.plain(target, method, positional, keyword)
+    return {"target": target, "method": method, "positional": positional, "keyword": keyword}

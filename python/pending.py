@@ -17,12 +17,14 @@ class Pending:
     `await` it, or call `.result()`; every other use does the latter. Its own names are `result`, `send`, `throw` and
     `close`: fields of that name are read with `[…]`, or after `await`."""
 
-    __slots__ = ("_Pending__calls", "_Pending__reply", "_Pending__steps", "__weakref__")
+    __slots__ = ("_Pending__calls", "_Pending__reply", "_Pending__steps", "_Pending__request", "__weakref__")
 
-    def __init__(self, calls, reply, /):
+    def __init__(self, calls, reply, request=None, /):
+        """`request` makes the call again for the next page; None for an operation without pages."""
         _set_calls(self, calls)
         _set_reply(self, reply)
         _set_steps(self, None)
+        _set_request(self, request)
 
     def __await__(self):
         calls, reply = _calls(self), _reply(self)
@@ -60,9 +62,8 @@ class Pending:
         if steps is not None:
             steps.close()
 
-    async def __aiter__(self):
-        for item in await self:
-            yield item
+    def __aiter__(self):
+        return Items(self)
 
     def __getattr__(self, name, /):
         if name[:2] == "__":
@@ -111,6 +112,51 @@ class Pending:
 _calls, _set_calls = Pending._Pending__calls.__get__, Pending._Pending__calls.__set__
 _reply, _set_reply = Pending._Pending__reply.__get__, Pending._Pending__reply.__set__
 _steps, _set_steps = Pending._Pending__steps.__get__, Pending._Pending__steps.__set__
+_request, _set_request = Pending._Pending__request.__get__, Pending._Pending__request.__set__
+
+
+class Items:
+    """The items of a result one by one, then those of the pages after it. A page is called for when the items before it are
+    used up; whoever stops earlier leaves nothing under way."""
+
+    __slots__ = ("_page", "_items", "_next")
+
+    def __init__(self, pending, /):
+        # A promise until all is over; its items once it was waited for.
+        self._page, self._items, self._next = pending, None, None
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        while (pending := self._page) is not None:
+            if self._items is None:
+                result = await pending
+                # Another task may wait for the same page, and come first.
+                if self._page is pending and self._items is None:
+                    self._open(result, _request(pending))
+            for item in self._items or ():
+                return item
+            if self._page is pending:
+                self._turn(_calls(pending))
+        raise StopAsyncIteration
+
+    def _open(self, result, request):
+        if request is None:
+            self._items = iter(result)
+        else:
+            self._items, self._next = request.items_of(result), request.after(result)
+
+    def _turn(self, calls):
+        request, self._page, self._items, self._next = self._next, None, None, None
+        if request is not None:
+            self._page = page(calls, request)
+
+
+def page(calls, request):
+    """Makes the call of a request; its promise."""
+    reply = calls.make(request.target, request.method, request.positional, request.keyword)
+    return Pending(calls, reply, request)
 
 
 def resolved(value):
@@ -161,3 +207,4 @@ Pending.__setitem__ = lambda self, key, value, /: operator.setitem(self.result()
 
 Coroutine.register(Pending)
 HINTS[id(Pending)] = "was never awaited; await it and keep the result"
+HINTS[id(Items)] = "belongs to this program; keep its items in a list"

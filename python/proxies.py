@@ -3,8 +3,9 @@
 It does not know which operations there are: the host says so when one is called.
 """
 
+from _fimble import pages
 from _fimble.carriable import HINTS
-from _fimble.pending import Pending
+from _fimble.pending import Pending, page
 
 
 class Operation:
@@ -16,8 +17,11 @@ class Operation:
         self.__calls, self.__toolkit, self.__name__ = calls, toolkit, name
 
     def __call__(self, /, *positional, **keyword):
-        calls = self.__calls
-        return Pending(calls, calls.make(self.__toolkit, self.__name__, positional, keyword))
+        calls, toolkit, name = self.__calls, self.__toolkit, self.__name__
+        paging = calls.paging.get((toolkit, name)) if calls.paging else None
+        if paging is not None:
+            return page(calls, pages.request(toolkit, name, positional, keyword, paging))
+        return Pending(calls, calls.make(toolkit, name, positional, keyword))
 
     def __await__(self):
         raise TypeError(f"{self.__toolkit}.{self.__name__} is not called; write {self.__toolkit}.{self.__name__}(…)")

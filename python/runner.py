@@ -19,11 +19,12 @@ from _fimble.carriable import Names
 from _fimble.definitions import Definitions
 from _fimble.namespace import RECURSION, begin, import_named, program_builtins, restore
 from _fimble.output import Input, Output
+from _fimble.pages import paging_of
 from _fimble.repeat import Repeat
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "late_types", "carriable", "codec", "decoding", "preview", "arrays", "frames", "output", "pending",
-    "arguments", "calls", "proxies", "packages", "missing", "definitions", "namespace", "imports", "statements", "tracebacks", "capture", "repeat", "runner",
+    "arguments", "pages", "calls", "proxies", "packages", "missing", "definitions", "namespace", "imports", "statements", "tracebacks", "capture", "repeat", "runner",
 )  # fmt: skip
 # Loaded at their first use, by `late`. The host leaves their code in `LATE_CODE`.
 LATE = ("loops",)
@@ -129,6 +130,7 @@ class Round:
         self._channel.spin_us = self._limits["spin_us"]
         self._output = Output(self._channel, self._limits["output_bytes"])
         self._calls = Calls(self._channel, self._output, self._guard, self._limits["calls"], self._file_name, run["source"])
+        self._calls.paging = paging_of(run)
         self._definitions = Definitions(run["source"], self._names)
         sys.modules["builtins"] = self._builtins
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self._output

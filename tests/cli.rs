@@ -16,6 +16,8 @@ mod hooks;
 mod kubernetes;
 #[path = "cli/limits.rs"]
 mod limits;
+#[path = "cli/paging.rs"]
+mod paging;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "cli/policy.rs"]

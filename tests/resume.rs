@@ -39,6 +39,26 @@ command = ["sh", "-c", "touch \"$0.begun\"; while [ ! -e \"$0\" ]; do sleep 0.02
 risk = "read"
 timeout_s = 60
 params = { gate = "str" }
+
+[[operation]]
+name = "pages"
+description = "Numbers in pages: tells each that is asked for, and waits for a file before the second."
+command = ["sh", "-c", """
+echo "page $2" >> "$0"
+case "$2" in
+"") echo '{"rows": [1, 2], "meta": {"next": "b"}}' ;;
+b) touch "$1.begun"; while [ ! -e "$1" ]; do sleep 0.02; done; echo '{"rows": [3], "meta": {"next": "c"}}' ;;
+c) echo '{"rows": [4], "meta": {"next": null}}' ;;
+esac
+""", "{file}", "{gate}", "{page}"]
+risk = "read"
+timeout_s = 60
+result = "json"
+paging = { argument = "page", token = "meta.next", items = "rows" }
+[operation.params]
+file = "str"
+gate = "str"
+page = { type = "str", required = false }
 "#;
 
 /// Nobody listens there: nothing may ask a model.
@@ -438,4 +458,34 @@ fn a_session_that_is_at_work_is_not_deleted() {
     assert_eq!(text(&ended(first).stdout), "first\n");
     assert_eq!(home.run(&["sessions", "delete", &id]).status.code(), Some(0));
     assert_eq!(text(&home.run(&["sessions", "list"]).stdout), "");
+}
+
+/// Each page is a call in the journal: what came before the end of the host is not asked for again, and no item comes twice.
+#[test]
+fn a_loop_over_pages_goes_on_with_the_page_that_was_cut_off() {
+    let home = Home::new();
+    let program = "\
+async for number in count_toolkit.pages('FOLDER/asked', 'FOLDER/gate'):
+    await count_toolkit.add(file='FOLDER/kept', text=str(number))
+print('end')
+";
+    kill(home.start(program, "gate"));
+    assert_eq!(
+        (home.lines("asked"), home.lines("kept")),
+        (vec!["page ".to_owned(), "page b".to_owned()], lines("1 2"))
+    );
+    std::fs::write(home.path("gate"), "").unwrap();
+    let resumed = home.run(&["sessions", "resume", &home.session(), "--yes"]);
+    assert_eq!(
+        (resumed.status.code(), text(&resumed.stdout).as_str()),
+        (Some(0), "end\n"),
+        "{}",
+        text(&resumed.stderr)
+    );
+    assert_eq!(home.lines("asked"), ["page ", "page b", "page b", "page c"]);
+    assert_eq!(home.lines("kept"), lines("1 2 3 4"));
+}
+
+fn lines(words: &str) -> Vec<String> {
+    words.split(' ').map(str::to_owned).collect()
 }

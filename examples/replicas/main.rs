@@ -41,6 +41,7 @@ impl Toolkit for Slow {
             idempotent: true,
             timeout: None,
             enabled: true,
+            paging: None,
         };
         Declaration { name: "slow_toolkit".to_owned(), description: "Slow.".to_owned(), operations: vec![look] }
     }

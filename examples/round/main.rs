@@ -154,6 +154,7 @@ impl Bench {
             file_name: "<program>".to_owned(),
             variables,
             proxies: vec!["tools".to_owned()],
+            paging: Vec::new(),
             limits,
             repeat,
         };

@@ -28,6 +28,7 @@ static DECLARATIONS: LazyLock<Vec<Declaration>> = LazyLock::new(|| {
         idempotent: true,
         timeout: None,
         enabled: true,
+        paging: None,
     };
     vec![Declaration {
         name: "git_toolkit".to_owned(),

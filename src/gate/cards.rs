@@ -307,6 +307,7 @@ fn operation(name: &str, description: &str, parameters: Vec<Parameter>, returns:
         idempotent: true,
         timeout: Some(PATIENCE),
         enabled: true,
+        paging: None,
     }
 }
 

@@ -31,6 +31,7 @@ mod learnt;
 mod limits;
 mod live;
 mod locks;
+mod paging;
 mod patience;
 mod performance;
 mod plan;

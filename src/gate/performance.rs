@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::answer::{self, AnswerError};
 use super::cards::Cards;
 use super::execute::{ExecuteError, Executed, Order, Settle, Stage, end_cut_off_calls};
+use super::paging;
 use super::patience::{End, Patience, Suspension};
 use super::plan::{self, Mode};
 use super::progress::Steps;
@@ -195,10 +196,12 @@ impl Performance<'_, '_> {
             acting: watch::Sender::new(0),
             prints: Mutex::new(MaskedStream::new(gate.secrets.clone())),
         });
+        let variables = session.carried(&self.program.names).await?;
         let run = Run {
             source: round.hole.clone(),
             file_name: self.order.file_name.clone(),
-            variables: session.carried(&self.program.names).await?,
+            paging: paging::reached(&declarations, &round.hole, &variables),
+            variables,
             proxies: declarations.iter().map(|declaration| declaration.name.clone()).collect(),
             limits: self.order.limits.clone(),
             repeat: Some(repeat).filter(|repeat| !repeat.seed.is_empty()),

@@ -8,6 +8,7 @@ pub const VERSION: u32 = 1;
 
 /// Host to child: the program and what it starts with.
 /// `{version, source, file_name, variables: [{name, kind, content}], proxies: [name],
+/// paging: [{target, method, argument, position, token: [name], items: [name]}],
 /// limits: {output_bytes, variable_bytes, variables_bytes, frame_bytes, calls, spin_us}}`.
 pub const RUN: u8 = 1;
 /// Host to child: `{id, result}`.

@@ -68,6 +68,7 @@ fn run() -> Run {
         file_name: "<program>".to_owned(),
         variables: Vec::new(),
         proxies: vec!["demo".to_owned()],
+        paging: Vec::new(),
         limits: Limits { variable_kib: 1, variables_kib: 2, ..Limits::default() },
         repeat: None,
     }

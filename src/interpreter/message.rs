@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Carried, HostCall, Limits, Run, frame};
+use super::{Carried, HostCall, Limits, Paging, Run, frame};
 use crate::record::{Readings, Site};
 
 /// The body of [`frame::RUN`].
@@ -19,6 +19,8 @@ pub(super) struct Opening<'a> {
     file_name: &'a str,
     variables: &'a [Carried],
     proxies: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    paging: &'a [Paging],
     limits: OpeningLimits,
     seed: Option<&'a str>,
     readings: Option<&'a Readings>,
@@ -44,6 +46,7 @@ impl<'a> Opening<'a> {
             file_name: &run.file_name,
             variables: &run.variables,
             proxies: &run.proxies,
+            paging: &run.paging,
             limits: OpeningLimits {
                 output_bytes: bytes(output_kib),
                 variable_bytes: bytes(variable_kib),

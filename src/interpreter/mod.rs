@@ -56,10 +56,29 @@ pub struct Run {
     pub variables: Vec<Carried>,
     /// The names of the proxy objects, e.g. `git_toolkit`.
     pub proxies: Vec<String>,
+    /// The methods of them whose results come page by page, so that `async for` goes through all pages.
+    pub paging: Vec<Paging>,
     /// What it may use.
     pub limits: Limits,
     /// What its random numbers come from, and what clocks said to an earlier run of it. `None`: chance and the time as they are.
     pub repeat: Option<Repeat>,
+}
+
+/// A method of a proxy whose results come page by page.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Paging {
+    /// The proxy object's name.
+    pub target: String,
+    /// The method.
+    pub method: String,
+    /// The argument that takes the token of the page that is wanted.
+    pub argument: String,
+    /// Where that argument stands among positional ones, from 0.
+    pub position: usize,
+    /// The names that lead from a result to the token of the next page.
+    pub token: Vec<String>,
+    /// The names that lead from a result to the list of its items.
+    pub items: Vec<String>,
 }
 
 /// What makes a program draw the same random numbers and be told the same times as before.
@@ -79,6 +98,7 @@ impl Run {
             file_name: "<program>".to_owned(),
             variables: Vec::new(),
             proxies: Vec::new(),
+            paging: Vec::new(),
             limits: Limits::default(),
             repeat: None,
         }

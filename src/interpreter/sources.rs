@@ -23,7 +23,7 @@ macro_rules! sources {
 /// What every child needs, in the order in which the modules load, which is that of `MODULES` in `python/runner.py`.
 pub(super) const EARLY: &[Source] = sources! {
     "wire" "limits" "errors" "records" "objects" "late_types" "carriable" "codec" "decoding" "preview" "arrays" "frames" "output"
-    "pending" "arguments" "calls" "proxies" "packages" "missing" "definitions" "namespace" "imports" "statements"
+    "pending" "arguments" "pages" "calls" "proxies" "packages" "missing" "definitions" "namespace" "imports" "statements"
     "tracebacks" "capture" "repeat" "runner"
 };
 

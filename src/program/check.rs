@@ -147,6 +147,13 @@ impl Structure<'_> {
         }
     }
 
+    /// `async for` stands there.
+    fn waits_for_items(&mut self, node: impl Ranged) {
+        if matches!(self.scope(), Some(Around::Function | Around::Class)) {
+            self.find(node, "`async for` stands in a function that is not async: write `async def`");
+        }
+    }
+
     fn call(&mut self, call: &ExprCall) {
         let Expr::Name(name) = &*call.func else { return };
         if self.names.redefines(&name.id) || self.known.knows(&name.id) {
@@ -173,6 +180,9 @@ impl<'a> Visitor<'a> for Structure<'_> {
             }
             Stmt::ClassDef(class) => self.within(Around::Class, |check| check.visit_body(&class.body)),
             Stmt::For(each) => {
+                if each.is_async {
+                    self.waits_for_items(each);
+                }
                 self.visit_expr(&each.iter);
                 self.within(Around::Loop, |check| check.visit_body(&each.body));
                 self.visit_body(&each.orelse);
@@ -263,8 +273,8 @@ impl<'a> Visitor<'a> for Structure<'_> {
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
-        if comprehension.is_async && matches!(self.scope(), Some(Around::Function | Around::Class)) {
-            self.find(comprehension, "`async for` stands in a function that is not async: write `async def`");
+        if comprehension.is_async {
+            self.waits_for_items(comprehension);
         }
         visitor::walk_comprehension(self, comprehension);
     }

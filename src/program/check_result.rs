@@ -222,6 +222,31 @@ impl<'a> Results<'a, '_> {
         }
     }
 
+    /// What each turn of an `async for`, which begins at `start`, gets: the items of all pages.
+    fn walked_item(&mut self, start: TextSize, target: &Expr, expression: &Expr) -> Option<Type<'a>> {
+        let call = expression.as_call_expr()?;
+        let (toolkit, name) = self.toolkits.called(call)?;
+        let operation = toolkit.operation(name)?;
+        let result = Type::new(&operation.returns, &operation.returns)?;
+        if let Some(paging) = &operation.paging {
+            return paging.items.iter().try_fold(result, |kind, name| kind.field(name))?.item();
+        }
+        let Some(rows) = result.rows().filter(|_| !result.is_learnt()) else {
+            return self.item_of(target, expression);
+        };
+        // It has one page, and the list in it is meant.
+        let keyword = TextRange::at(start, TextSize::of("async"));
+        let after = slice(self.source, TextRange::new(keyword.end(), expression.start()));
+        let space = TextSize::of(&after[..after.len() - after.trim_start().len()]);
+        self.edits.replace(TextRange::at(start, keyword.len() + space), "");
+        self.edits.insert(call.start(), "(await ");
+        self.edits.insert(call.end(), format!(").{rows}"));
+        let line = line_of(self.source, expression);
+        let name = format!("{}.{name}", toolkit.name);
+        self.edits.say(format!("line {line}: wrote `for … in (await {name}(…)).{rows}`, since `{name}` has no pages"));
+        result.field(rows)?.item()
+    }
+
     /// Writes `len(rows)` for `rows.total`; false if that is not what is meant.
     fn write_length(&mut self, attribute: &ExprAttribute, of: Type<'a>) -> bool {
         let field = attribute.attr.as_str();
@@ -289,7 +314,11 @@ impl<'a> Results<'a, '_> {
         let outer = self.types.clone();
         for generator in generators {
             self.visit_expr(&generator.iter);
-            let item = self.item_of(&generator.target, &generator.iter);
+            let (target, iterated) = (&generator.target, &generator.iter);
+            let item = match generator.is_async {
+                true => self.walked_item(generator.start(), target, iterated),
+                false => self.item_of(target, iterated),
+            };
             // A comprehension's own names hide outer ones.
             let bound = Bindings::of_target(&generator.target).bound;
             for binding in bound {
@@ -322,7 +351,10 @@ impl<'s> Visitor<'s> for Results<'_, '_> {
             }
             Stmt::For(each) => {
                 self.visit_expr(&each.iter);
-                let item = self.item_of(&each.target, &each.iter);
+                let item = match each.is_async {
+                    true => self.walked_item(each.start(), &each.target, &each.iter),
+                    false => self.item_of(&each.target, &each.iter),
+                };
                 self.learn(&each.target, item);
                 self.visit_body(&each.body);
                 self.visit_body(&each.orelse);

@@ -1,4 +1,5 @@
-//! Which names hold calls that are waited for later: given to `asyncio.gather` and its like, or awaited by name.
+//! Which names hold calls that are waited for later: given to `asyncio.gather` and its like, or awaited by name; and which are
+//! gone through by `async for`.
 //!
 //! A toolkit call assigned to such a name keeps its promise; everywhere else its value is meant.
 
@@ -14,6 +15,14 @@ pub(super) fn deferred_names(body: &[Stmt]) -> BTreeSet<String> {
     // `for task in tasks: await task` makes `tasks` a collection of promises.
     spread(&mut flow.deferred, &flow.iterated);
     flow.deferred
+}
+
+/// The names of a body that `async for` goes through. A call of a toolkit is one that it can go through; what an `async def`
+/// returns has to be waited for first.
+pub(super) fn walked_names(body: &[Stmt]) -> BTreeSet<String> {
+    let mut flow = Flow::default();
+    flow.visit_body(body);
+    flow.walked
 }
 
 /// Adds to `names` what is looped over, where the loop's target is among them; each is a target and what it loops over.
@@ -72,6 +81,7 @@ pub(super) fn root_name(expression: &Expr) -> Option<&str> {
 #[derive(Default)]
 struct Flow {
     deferred: BTreeSet<String>,
+    walked: BTreeSet<String>,
     /// A loop's target and what it loops over.
     iterated: Vec<(String, String)>,
 }
@@ -89,18 +99,28 @@ impl Flow {
             }
         }
     }
+
+    fn walks(&mut self, is_async: bool, from: &Expr) {
+        if let Expr::Name(name) = from
+            && is_async
+        {
+            self.walked.insert(name.id.to_string());
+        }
+    }
 }
 
 impl<'a> Visitor<'a> for Flow {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if let Stmt::For(each) = statement {
             self.iterates(&each.target, &each.iter);
+            self.walks(each.is_async, &each.iter);
         }
         visitor::walk_stmt(self, statement);
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
         self.iterates(&comprehension.target, &comprehension.iter);
+        self.walks(comprehension.is_async, &comprehension.iter);
         visitor::walk_comprehension(self, comprehension);
     }
 

@@ -9,7 +9,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, Expr, ExprAwait, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::deferred::{Functions, deferred_names, root_name, takes_promises};
+use super::deferred::{Functions, deferred_names, root_name, takes_promises, walked_names};
 use super::edit::{Edits, line_of, slice};
 use super::toolkit_call::Toolkits;
 
@@ -32,6 +32,7 @@ pub(super) fn await_calls(
         async_functions: functions.0,
         functions: Functions::of(body, &deferred),
         deferred,
+        walked: walked_names(body),
         scope: Scope::Async,
         usage: Use::Value,
         edits,
@@ -68,6 +69,7 @@ struct Rewriter<'a, 'e> {
     toolkits: &'a Toolkits<'a>,
     async_functions: BTreeSet<String>,
     deferred: BTreeSet<String>,
+    walked: BTreeSet<String>,
     functions: Functions,
     scope: Scope,
     /// How the next visited expression is used; its parent sets it.
@@ -95,22 +97,58 @@ impl Rewriter<'_, '_> {
                 }
             }
             _ => {
-                let usage = if self.is_deferred(target) { Use::Promise } else { Use::Value };
-                self.used(value, usage);
+                let is_kept = self.is_deferred(target) || self.is_walked(target, value);
+                self.used(value, if is_kept { Use::Promise } else { Use::Value });
             }
         }
+    }
+
+    /// True for a toolkit's call that `async for` goes through by a name.
+    fn is_walked(&self, target: &Expr, value: &Expr) -> bool {
+        let is_name = target.as_name_expr().is_some_and(|name| self.walked.contains(name.id.as_str()));
+        is_name && value.as_call_expr().is_some_and(|call| self.toolkits.called(call).is_some())
     }
 
     fn is_deferred(&self, expression: &Expr) -> bool {
         root_name(expression).is_some_and(|name| self.deferred.contains(name))
     }
 
+    /// What a loop goes through. `async for` takes the call itself, which waits for page after page.
+    fn iterated(&mut self, expression: &Expr, is_async: bool) {
+        if !is_async {
+            return self.used(expression, Use::Value);
+        }
+        let Some((call, name)) = self.walked(expression) else { return self.used(expression, Use::Promise) };
+        self.edits.replace(TextRange::new(expression.start(), call.start()), "");
+        self.edits.replace(TextRange::new(call.end(), expression.end()), "");
+        let line = line_of(self.source, expression);
+        self.edits.say(format!("line {line}: let `async for` go through `{name}` itself, which it waits for"));
+        self.call(call, Use::Promise);
+    }
+
+    /// The call of `await call`, and of `(await call).items` where that is the list of a page's items.
+    fn walked<'e>(&self, expression: &'e Expr) -> Option<(&'e ExprCall, String)> {
+        let (result, field) = match expression {
+            Expr::Attribute(attribute) => (&*attribute.value, Some(attribute.attr.as_str())),
+            Expr::Await(_) => (expression, None),
+            _ => return None,
+        };
+        let call = result.as_await_expr().map_or(result, |awaited| &*awaited.value).as_call_expr()?;
+        let (toolkit, name) = self.toolkits.called(call)?;
+        // `await (call)` keeps its parentheses.
+        let is_bare = field.is_some()
+            || slice(self.source, TextRange::new(expression.start(), call.start())).trim_end() == "await";
+        let items = || toolkit.operation(name)?.paging.as_ref().map(|paging| paging.items.as_slice());
+        let is_items = field.is_none_or(|field| items().is_some_and(|items| items == [field]));
+        (is_bare && is_items).then(|| (call, format!("{}.{name}", toolkit.name)))
+    }
+
     fn comprehension(&mut self, generators: &[Comprehension], key: Option<&Expr>, element: &Expr, scope: Scope) {
         let Some((first, others)) = generators.split_first() else { return };
-        self.used(&first.iter, if first.is_async { Use::Promise } else { Use::Value });
+        self.iterated(&first.iter, first.is_async);
         self.within(scope, |rewriter| {
             for generator in others {
-                rewriter.used(&generator.iter, if generator.is_async { Use::Promise } else { Use::Value });
+                rewriter.iterated(&generator.iter, generator.is_async);
             }
             for condition in generators.iter().flat_map(|generator| &generator.ifs) {
                 rewriter.used(condition, Use::Value);
@@ -270,7 +308,7 @@ impl<'a> Visitor<'a> for Rewriter<'_, '_> {
                 }
             }
             Stmt::For(each) if each.is_async => {
-                self.used(&each.iter, Use::Promise);
+                self.iterated(&each.iter, true);
                 self.visit_body(&each.body);
                 self.visit_body(&each.orelse);
             }

@@ -199,8 +199,11 @@ pub(super) fn method(operation: &Operation, shared: &[Parameter]) -> String {
         own.parameters.retain(|parameter| !shared.contains(parameter));
         signature(&own)
     };
-    let learnt = if operation.returns.get(LEARNT).is_some() { "  # as seen so far" } else { "" };
-    format!("async def {text}: {}{learnt}", docstring(&operation.description))
+    let paged = operation.paging.is_some().then_some("async for gets the items of all pages");
+    let learnt = operation.returns.get(LEARNT).is_some().then_some("as seen so far");
+    let remarks: Vec<&str> = paged.into_iter().chain(learnt).collect();
+    let remark = if remarks.is_empty() { String::new() } else { format!("  # {}", remarks.join("; ")) };
+    format!("async def {text}: {}{remark}", docstring(&operation.description))
 }
 
 /// The optional parameters that every operation takes, if there are [`SHARING`] operations or more: they are told once.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fimble_toolkit::{Operation, Parameter, Risk};
+use fimble_toolkit::{Operation, Paging, Parameter, Risk};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ fn operation(name: &str, description: &str, parameters: &[(&str, Value, Option<V
         idempotent: true,
         timeout: None,
         enabled: true,
+        paging: None,
     }
 }
 
@@ -279,6 +280,30 @@ class box_toolkit: \"Boxes.\"
 fn toolkits_beyond_the_budget_are_told_by_name() {
     insta::assert_snapshot!("stubs_whole", stubs(&declarations(), Budget { whole: 3_000, names: 600 }));
     insta::assert_snapshot!("stubs_brief", stubs(&declarations(), Budget { whole: 110, names: 110 }));
+}
+
+/// Whoever declares pages need not tell what a program makes of them.
+#[test]
+fn stubs_tell_what_goes_through_all_pages() {
+    let paged = |name: &str, returns: Value| Operation {
+        paging: Some(Paging::new("cursor", "next", "rows")),
+        ..operation(name, "Rows.", &[("cursor", json!({"type": "string"}), Some(Value::Null))], returns)
+    };
+    let seen = json!({"type": "object", "properties": {"rows": {"type": "array"}}, "x-learnt": 2});
+    let learnt = Operation { returns: seen, ..paged("seen", json!(true)) };
+    let declaration = Declaration {
+        name: "rows_toolkit".to_owned(),
+        description: "Rows.".to_owned(),
+        operations: vec![paged("rows", json!(true)), learnt, operation("one", "A row.", &[], json!(true))],
+    };
+    let shown = stubs(&[declaration], Budget::ALL);
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("    async def")).collect();
+    let expected = [
+        "    async def rows(cursor: str = None): \"Rows.\"  # async for gets the items of all pages",
+        "    async def seen(cursor: str = None) -> Seen: \"Rows.\"  # async for gets the items of all pages; as seen so far",
+        "    async def one(): \"A row.\"",
+    ];
+    assert_eq!(lines, expected);
 }
 
 /// A toolkit as large as that of a forge: verbs on many kinds of things, each with parameters and a typed result.

@@ -34,6 +34,7 @@ fn log() -> Operation {
         idempotent: true,
         timeout: None,
         enabled: true,
+        paging: None,
     }
 }
 

@@ -153,6 +153,7 @@ mod tests {
             idempotent: true,
             timeout: None,
             enabled: true,
+            paging: None,
         }
     }
 

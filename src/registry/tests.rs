@@ -30,6 +30,7 @@ fn operation(name: &str) -> Operation {
         idempotent: true,
         timeout: None,
         enabled: true,
+        paging: None,
     }
 }
 

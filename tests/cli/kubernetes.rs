@@ -45,6 +45,7 @@ while True:
         break
 print(len(pods), pods[-1].metadata.name)
 print(len((await kubernetes_toolkit.list_namespaced_pod("shop", limit=3, pages=20))["items"]))
+print([pod.metadata.name async for pod in kubernetes_toolkit.list_namespaced_pod("shop", limit=3)][2:5])
 try:
     await kubernetes_toolkit.list_node()
 except ToolError as error:
@@ -66,7 +67,7 @@ fn a_kubeconfig_makes_a_toolkit_and_a_program_follows_its_pages() {
     let output = run(&["run", "pages.py"]);
     assert_eq!(
         (output.status.code(), stdout(&output).as_str()),
-        (Some(1), "7 web-6\n7\nForbidden\n"),
+        (Some(1), "7 web-6\n7\n['web-2', 'web-3', 'web-4']\nForbidden\n"),
         "{}",
         stderr(&output)
     );

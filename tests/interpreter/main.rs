@@ -8,6 +8,7 @@ mod last_words;
 mod life;
 mod limits;
 mod native;
+mod paging;
 mod programs;
 mod soak;
 mod users;
@@ -104,6 +105,7 @@ fn program(source: &str) -> Run {
         file_name: "<program>".to_owned(),
         variables: Vec::new(),
         proxies: vec!["demo".to_owned()],
+        paging: Vec::new(),
         limits: limits(),
         repeat: None,
     }

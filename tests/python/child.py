@@ -74,9 +74,10 @@ class Played:
         return {entry["name"]: entry["content"] for entry in self.done["written"]}
 
 
-def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signals=(), deadline=30.0, file_name="<program>", repeat=None):
+def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signals=(), deadline=30.0, file_name="<program>", repeat=None, paging=None):
     """Forks a child and plays one round. `answer(call)` gives the result of a call, raises `Refusal`, or returns a
-    `Later` to answer after others; `signals` are (seconds, number) after RUN; `repeat` has its `seed` and `readings`."""
+    `Later` to answer after others; `signals` are (seconds, number) after RUN; `repeat` has its `seed` and `readings`, `paging` what
+    the frame says of operations with pages."""
     load()
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -102,6 +103,7 @@ def play(source, variables=(), answer=None, proxies=("kit",), limits=None, signa
                 "proxies": list(proxies),
                 "limits": {**LIMITS, **(limits or {})},
                 **(repeat or {}),
+                **({} if paging is None else {"paging": paging}),
             },
         )
         for seconds, number in signals:

@@ -31,6 +31,7 @@ fn operation() -> Operation {
             idempotent: true,
             timeout: None,
             enabled: true,
+            paging: None,
         }],
     };
     declaration.operation("read").cloned().unwrap()

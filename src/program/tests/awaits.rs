@@ -79,6 +79,7 @@ fn async_functions_are_awaited_like_toolkits() {
             "import asyncio\nloop = asyncio.get_event_loop()\nx = await git_toolkit.log()",
         ),
         ("x = fetch('a')", "x = await fetch('a')"),
+        ("x = fetch('a')\nasync for y in x:\n    print(y)", "x = await fetch('a')\nasync for y in x:\n    print(y)"),
         ("async def rows2():\n    yield 1\nx = rows2()", "async def rows2():\n    yield 1\nx = rows2()"),
     ]);
 }

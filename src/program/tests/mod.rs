@@ -9,7 +9,7 @@ mod repaired;
 mod results;
 mod wrong;
 
-use fimble_toolkit::{Operation, Parameter, Risk};
+use fimble_toolkit::{Operation, Paging, Parameter, Risk};
 use serde_json::{Value, json};
 
 use super::*;
@@ -35,6 +35,7 @@ fn operation(name: &str, rows: &[Row<'_>], returns: Value) -> Operation {
         idempotent: true,
         timeout: None,
         enabled: true,
+        paging: None,
     }
 }
 
@@ -145,6 +146,20 @@ fn declarations() -> Vec<Declaration> {
                         "mount": text(), "used_percent": {"type": "number"},
                     }}}),
                 ),
+                Operation {
+                    paging: Some(Paging::new("cursor", "meta.next", "rows")),
+                    ..operation(
+                        "issues",
+                        &[("state", text(), Some(json!("open"))), ("cursor", optional("string"), Some(Value::Null))],
+                        json!({"type": "object", "title": "IssuePage", "properties": {
+                            "rows": {"type": "array", "items": {"type": "object", "title": "Issue", "properties": {
+                                "number": integer(), "title": text(),
+                            }}},
+                            "labels": {"type": "array", "items": text()},
+                            "meta": {"type": "object", "title": "Meta", "properties": {"next": optional("string")}},
+                        }}),
+                    )
+                },
             ],
         ),
         toolkit(

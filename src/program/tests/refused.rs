@@ -144,6 +144,10 @@ fn what_cannot_run_is_refused_before_it_wastes_a_round() {
             "def f():\n    await g()\n",
             "line 2: `await` stands in a function that is not async: write `async def`, and await its calls",
         ),
+        (
+            "def f():\n    if rows:\n        async for x in ops_toolkit.issues():\n            print(x.title)\n",
+            "line 3: `async for` stands in a function that is not async: write `async def`",
+        ),
     ]);
 }
 

@@ -101,3 +101,85 @@ fn what_is_not_sure_is_let_through() {
         );
     }
 }
+
+#[test]
+fn async_for_gets_the_items_of_all_pages() {
+    let accepted = [
+        "async for issue in ops_toolkit.issues(state='closed'):\n    print(issue.number, issue['title'].upper())\n",
+        "x = [issue.title async for issue in ops_toolkit.issues() if issue.number > 3]\n",
+        "x = {issue.number: issue async for issue in ops_toolkit.issues()}\n",
+        "async def open_ones():\n    return [issue.title async for issue in ops_toolkit.issues()]\nx = await open_ones()\n",
+        "issues = ops_toolkit.issues()\nasync for issue in issues:\n    print(issue.title)\n",
+        "issues = ops_toolkit.issues()\nx = [issue.title async for issue in issues]\nprint(issues.meta.next)\n",
+        "page = await ops_toolkit.issues()\nfor issue in page.rows:\n    print(issue.title, page.meta.next)\n",
+        "async for name in git_toolkit.branches():\n    print(name.upper())\n",
+    ];
+    for program in accepted {
+        assert_eq!(hole(program), (program.to_owned(), Vec::<String>::new()));
+    }
+    let refused = [
+        (
+            "async for issue in ops_toolkit.issues():\n    print(issue.body)",
+            "line 2: Issue has no field `body`; it has: number, title",
+        ),
+        (
+            "x = [issue['id'] async for issue in ops_toolkit.issues()]",
+            "line 1: Issue has no field `id`; it has: number, title",
+        ),
+        (
+            "async for issue in ops_toolkit.issues():\n    pass\nprint(issue.titel)",
+            "line 3: Issue has no field `titel`; did you mean `title`; it has: number, title",
+        ),
+        (
+            "async for disk in ops_toolkit.disks():\n    print(disk.path)",
+            "line 2: Disk has no field `path`; it has: mount, used_percent",
+        ),
+        (
+            "x = [port.number async for port in ops_toolkit.ports()]",
+            "line 1: Port has no field `number`; it has: port, process",
+        ),
+    ];
+    for (text, finding) in refused {
+        assert_eq!(message(text), format!("The program was not run\n- {finding}"), "from {text}");
+    }
+}
+
+#[test]
+fn async_for_over_the_result_of_a_call_goes_through_the_call_itself() {
+    let rows = [
+        ("async for x in await ops_toolkit.issues('open'):\n    print(x.title)", "ops_toolkit.issues('open')"),
+        (
+            "async for x in (await ops_toolkit.issues(state='open')).rows:\n    print(x.title)",
+            "ops_toolkit.issues(state='open')",
+        ),
+        ("async for x in ops_toolkit.issues().rows:\n    print(x.title)", "ops_toolkit.issues()"),
+        ("async for x in await ops_toolkit.disks():\n    print(x.mount)", "ops_toolkit.disks()"),
+    ];
+    for (before, call) in rows {
+        let (hole, repairs) = hole(before);
+        let body = before.split_once(":\n").unwrap().1;
+        assert_eq!(hole, format!("async for x in {call}:\n{body}\n"), "from {before}");
+        let name = call.split('(').next().unwrap();
+        assert_eq!(repairs, [format!("line 1: let `async for` go through `{name}` itself, which it waits for")]);
+    }
+    let within =
+        "async def f():\n    return [x.title async for x in await ops_toolkit.issues(git_toolkit.branches()[0])]";
+    let (hole, _) = hole(within);
+    let call = "ops_toolkit.issues((await git_toolkit.branches())[0])";
+    assert_eq!(hole, format!("async def f():\n    return [x.title async for x in {call}]\n"));
+}
+
+#[test]
+fn async_for_over_an_object_that_has_one_page_gets_its_list() {
+    let rows = [
+        (
+            "async for x in ops_toolkit.ports():\n    print(x.port)",
+            "for x in (await ops_toolkit.ports()).ports:\n    print(x.port)",
+        ),
+        ("n = [x.port async  for x in ops_toolkit.ports()]", "n = [x.port for x in (await ops_toolkit.ports()).ports]"),
+    ];
+    for (before, after) in rows {
+        let said = "wrote `for … in (await ops_toolkit.ports(…)).ports`, since `ops_toolkit.ports` has no pages";
+        assert_eq!(hole(before), (format!("{after}\n"), vec![format!("line 1: {said}")]));
+    }
+}

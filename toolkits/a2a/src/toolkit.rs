@@ -440,6 +440,7 @@ fn operations(limits: &Limits) -> Vec<Operation> {
         // Each call has its own limit; the gate's comes later, because ours can say more.
         timeout: Some(most),
         enabled: true,
+        paging: None,
     };
     let mut data = parameter("data", "object", false, "Structured data beside the message.");
     data.schema = json!({});

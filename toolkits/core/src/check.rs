@@ -169,6 +169,7 @@ impl Findings {
         self.risk(place, operation);
         self.repetition(place, operation);
         self.timeout(place, operation);
+        self.paging(place, operation);
     }
 
     fn parameter(&mut self, place: &str, parameter: &Parameter) {
@@ -237,6 +238,45 @@ impl Findings {
             _ => {}
         }
     }
+
+    fn paging(&mut self, place: &str, operation: &Operation) {
+        let Some(paging) = &operation.paging else { return };
+        let argument = &paging.argument;
+        match operation.parameters.iter().find(|parameter| parameter.name == *argument) {
+            None => {
+                let message = format!("its pages are asked for by `{argument}`, which is no parameter of it");
+                self.error(place, message, "name the parameter that takes the token of a page");
+            }
+            Some(parameter) if parameter.required => {
+                let message = format!("its pages are asked for by `{argument}`, which must be given");
+                self.error(place, message, "let it be left out: a call without it gets the first page");
+            }
+            Some(_) => {}
+        }
+        if paging.token.is_empty() {
+            let hint = "name the field of a result that has it; where there is none, leave `paging` out";
+            self.error(place, "nothing says where a result has the token of the next page", hint);
+        }
+        for (path, what) in [(&paging.token, "token of the next page"), (&paging.items, "list of items")] {
+            if let Some(name) = missing_field(&operation.returns, path) {
+                let message = format!("its result has no field `{name}`, where the {what} is to be found");
+                self.error(place, message, "name fields that the result's type has");
+            }
+        }
+    }
+}
+
+/// The first name of a path that a schema's fields do not have. Where the schema names no fields, or refers to others, it is not
+/// looked for.
+fn missing_field<'a>(mut schema: &Value, path: &'a [String]) -> Option<&'a str> {
+    for name in path {
+        let fields = schema.get("properties")?.as_object()?;
+        match fields.get(name) {
+            Some(field) => schema = field,
+            None => return Some(name),
+        }
+    }
+    None
 }
 
 /// True if a schema says what a value is.
@@ -279,6 +319,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Paging;
 
     fn operation(name: &str, risk: Risk) -> Operation {
         Operation {
@@ -290,6 +331,7 @@ mod tests {
             idempotent: risk == Risk::Read,
             timeout: None,
             enabled: true,
+            paging: None,
         }
     }
 
@@ -360,6 +402,18 @@ mod tests {
         check_one(Operation { parameters: many, ..read("get") }, Warning, at, "13 parameters");
         let long = json!({"enum": (0..200).map(|number| format!("choice {number}")).collect::<Vec<_>>()});
         check_one(with(parameter("a", long)), Warning, at, "tokens");
+        let paged = |argument: &str, token: &str| {
+            let cursor = Parameter { required: false, ..parameter("cursor", text()) };
+            let fields = json!({"type": "object", "properties": {"next": text(), "rows": {"type": "array"}}});
+            let paging = Some(Paging::new(argument, token, "rows"));
+            let parameters = vec![parameter("path", text()), cursor];
+            Operation { parameters, returns: fields, paging, ..read("get") }
+        };
+        assert_eq!(messages(vec![paged("cursor", "next")]), []);
+        check_one(paged("page", "next"), Error, at, "`page`, which is no parameter");
+        check_one(paged("path", "next"), Error, at, "`path`, which must be given");
+        check_one(paged("cursor", ""), Error, at, "nothing says where");
+        check_one(paged("cursor", "meta.next"), Error, at, "no field `meta`, where the token of the next page");
         let twice = messages(vec![read("get"), read("get")]);
         assert_eq!(twice, [(Error, at.to_owned(), "there is another operation of that name".to_owned())]);
     }

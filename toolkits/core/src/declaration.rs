@@ -43,6 +43,36 @@ pub struct Operation {
     pub timeout: Option<Duration>,
     /// False hides the operation from the model and refuses calls to it.
     pub enabled: bool,
+    /// How the pages of its results follow one another; `None`: a result is all there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paging: Option<Paging>,
+}
+
+/// How the pages of an operation's results follow one another. `async for` over a call then goes through the items of all pages:
+/// the next page is the same call with the token of the page before.
+///
+/// ```
+/// # use fimble_toolkit::Paging;
+/// let paging = Paging::new("cursor", "metadata.next", "rows");
+/// assert_eq!((paging.argument.as_str(), paging.token), ("cursor", vec!["metadata".to_owned(), "next".to_owned()]));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paging {
+    /// The parameter that takes the token of the page that is wanted; a call without it gets the first one.
+    pub argument: String,
+    /// The names of the fields that lead from a result to the token of the page after it. On the last page it is not there, null,
+    /// an empty text, or the token that asked for that page.
+    pub token: Vec<String>,
+    /// The names of the fields that lead from a result to the list of its items. Empty: the result is that list.
+    pub items: Vec<String>,
+}
+
+impl Paging {
+    /// Paging by `argument`, with paths as programs write them: `metadata.next`. An empty one is the result itself.
+    pub fn new(argument: &str, token: &str, items: &str) -> Self {
+        let path = |path: &str| path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        Self { argument: argument.to_owned(), token: path(token), items: path(items) }
+    }
 }
 
 /// One parameter of an operation.

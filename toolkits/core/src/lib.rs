@@ -23,7 +23,7 @@ pub use absent::Absent;
 pub use blocking::blocking;
 pub use call::{Call, SessionContext};
 pub use check::{Finding, SHOWN_DOCSTRING, Severity, check};
-pub use declaration::{Declaration, Operation, Parameter, Risk};
+pub use declaration::{Declaration, Operation, Paging, Parameter, Risk};
 pub use error::{ErrorKind, ToolError};
 pub use name::{KEYWORDS, is_python_name};
 pub use named::{named_value, offer_values, offered_values};
@@ -97,7 +97,10 @@ pub trait Toolkit: Send + Sync {
 /// - `#[operation(risk = "read" | "write" | "destructive")]`: what it can do to the world; must be said. Also
 ///   `idempotent` (default: true for reads, else false), `timeout_s = 10` (seconds; default: the gate's),
 ///   `enabled = false` (default true), `name = "…"` (default: the method's name), `preview = "…"` (default none: the name of a
-///   plain method `async fn(&self, call: &Call) -> Result<Option<Preview>, ToolError>` that says what a call would do).
+///   plain method `async fn(&self, call: &Call) -> Result<Option<Preview>, ToolError>` that says what a call would do),
+///   `paging(argument = "cursor", token = "next", items = "rows")` (default none: the parameter that takes a page's token, the
+///   field of a result that is the token of the next page, and the field that is the list of items, each a path with dots if it
+///   lies deeper; see [`Paging`]).
 /// - Parameters are owned types that implement `Deserialize` and `JsonSchema`. An `Option<T>` need not be given, nor
 ///   one with `#[default(20)]`. A doc comment on a parameter is its description. A parameter of type `&Call` or
 ///   `&SessionContext` gets the call or its context and is no parameter of the operation.

@@ -261,6 +261,7 @@ mod tests {
             idempotent: true,
             timeout: None,
             enabled: true,
+            paging: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fimble_toolkit::{
-    Call, Declaration, ErrorKind, Operation, Parameter, Risk, SessionContext, ToolError, Toolkit, toolkit,
+    Call, Declaration, ErrorKind, Operation, Paging, Parameter, Risk, SessionContext, ToolError, Toolkit, toolkit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,6 +147,7 @@ fn declaration_holds_all_that_the_block_says() {
                 idempotent: true,
                 timeout: Some(Duration::from_millis(2_500)),
                 enabled: true,
+                paging: None,
             },
             Operation {
                 name: "burn".into(),
@@ -157,6 +158,7 @@ fn declaration_holds_all_that_the_block_says() {
                 idempotent: false,
                 timeout: None,
                 enabled: false,
+                paging: None,
             },
             Operation {
                 name: "who".into(),
@@ -167,6 +169,7 @@ fn declaration_holds_all_that_the_block_says() {
                 idempotent: true,
                 timeout: None,
                 enabled: true,
+                paging: None,
             },
             Operation {
                 name: "tree".into(),
@@ -190,10 +193,38 @@ fn declaration_holds_all_that_the_block_says() {
                 idempotent: false,
                 timeout: None,
                 enabled: true,
+                paging: None,
             },
         ],
     };
     assert_eq!(Shelf.declaration(), expected);
+}
+
+struct Pages;
+
+/// Numbers, page by page.
+#[toolkit(name = "pages_toolkit")]
+impl Pages {
+    /// Some numbers.
+    #[operation(risk = "read", paging(argument = "cursor", token = "meta.next", items = "rows"))]
+    async fn numbers(&self, cursor: Option<String>) -> Result<Value, ToolError> {
+        Ok(json!({"rows": [cursor], "meta": {"next": null}}))
+    }
+}
+
+#[tokio::test]
+async fn an_operation_may_have_pages() {
+    let operation = Pages.declaration().operations.remove(0);
+    let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let expected = Paging { argument: "cursor".into(), token: path(&["meta", "next"]), items: path(&["rows"]) };
+    assert_eq!(operation.paging, Some(expected));
+    let written = serde_json::to_value(&operation).unwrap();
+    assert_eq!(written["paging"], json!({"argument": "cursor", "token": ["meta", "next"], "items": ["rows"]}));
+    assert_eq!(serde_json::from_value::<Operation>(written).unwrap().paging, operation.paging);
+    let without = serde_json::to_value(&Shelf.declaration().operations[0]).unwrap();
+    assert!(without.get("paging").is_none(), "{without}");
+    let result = Pages.call(call("numbers", json!({"cursor": "b"}))).await;
+    assert_eq!(result, Ok(json!({"rows": ["b"], "meta": {"next": null}})));
 }
 
 #[tokio::test]

@@ -106,9 +106,13 @@ async fn a_kubeconfig_is_all_that_is_needed() {
     assert!(pod.contains("; phase: str; "), "{pod}");
 
     // What a program does to get all pages: as the description says.
-    assert!(declaration.operation("list_namespaced_pod").unwrap().description.ends_with(
-        "Until it is empty, continue_=page.metadata[\"continue\"] gets the next page; pages=20 gets up to 20 as one."
-    ));
+    assert!(
+        declaration
+            .operation("list_namespaced_pod")
+            .unwrap()
+            .description
+            .ends_with("pages=20 gets up to 20 pages as one, continue_=page.metadata[\"continue\"] the next one.")
+    );
     let mut found = Vec::new();
     let mut arguments = json!({"namespace": "shop", "limit": 3});
     loop {

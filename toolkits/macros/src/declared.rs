@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     pub(crate) timeout: TokenStream,
     /// The method that says what a call would do.
     pub(crate) preview: Option<Ident>,
+    /// An expression of type `Option<Paging>`.
+    pub(crate) paging: TokenStream,
 }
 
 /// Something that a method takes.

@@ -152,7 +152,7 @@ fn stand_in(block: &ItemImpl) -> TokenStream {
 }
 
 fn declaration(operation: &Operation) -> TokenStream {
-    let Operation { name, description, conditions, output, risk, idempotent, enabled, timeout, .. } = operation;
+    let Operation { name, description, conditions, output, risk, idempotent, enabled, timeout, paging, .. } = operation;
     let parameters = operation.inputs.iter().filter_map(|input| match input {
         Input::Parameter(parameter) => Some(parameter_declaration(parameter)),
         Input::Call | Input::Context => None,
@@ -170,6 +170,7 @@ fn declaration(operation: &Operation) -> TokenStream {
             idempotent: #idempotent,
             timeout: #timeout,
             enabled: #enabled,
+            paging: #paging,
         });
     }
 }

@@ -53,6 +53,7 @@ pub(crate) fn operation(method: &mut ImplItemFn, complaints: &mut Complaints) ->
         enabled: options.enabled,
         timeout: options.timeout,
         preview: options.preview,
+        paging: options.paging,
     })
 }
 

@@ -5,7 +5,7 @@ use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Meta, Token};
+use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Meta, Token, parenthesized, token};
 
 use crate::complaints::Complaints;
 use crate::name::python_name_problem;
@@ -48,6 +48,8 @@ pub(crate) struct OperationOptions {
     pub(crate) timeout: TokenStream,
     /// The method that says what a call would do.
     pub(crate) preview: Option<Ident>,
+    /// An expression of type `Option<Paging>`.
+    pub(crate) paging: TokenStream,
 }
 
 /// Reads `#[operation(…)]`.
@@ -59,6 +61,7 @@ pub(crate) fn operation_options(attribute: &Attribute, complaints: &mut Complain
         enabled: true,
         timeout: quote!(::core::option::Option::None),
         preview: None,
+        paging: quote!(::core::option::Option::None),
     };
     let words = match &attribute.meta {
         Meta::Path(_) => Vec::new(),
@@ -79,11 +82,12 @@ pub(crate) fn operation_options(attribute: &Attribute, complaints: &mut Complain
             "enabled" => options.enabled = word.boolean(complaints).unwrap_or(true),
             "preview" => options.preview = word.string(complaints).and_then(|name| method_name(&name, complaints)),
             "timeout_s" => options.timeout = word.seconds(complaints).unwrap_or(options.timeout),
+            "paging" => options.paging = word.paging(complaints).unwrap_or(options.paging),
             other => complaints.at(
                 &word.key,
                 format!(
-                    "unknown key `{other}`: `#[operation]` takes `risk`, `idempotent`, `timeout_s`, `enabled`, `preview` \
-                     and `name`"
+                    "unknown key `{other}`: `#[operation]` takes `risk`, `idempotent`, `timeout_s`, `enabled`, `preview`, \
+                     `paging` and `name`"
                 ),
             ),
         }
@@ -117,12 +121,13 @@ pub(crate) fn doc_comment(attributes: &[Attribute]) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// `key` or `key = value`, separated by commas.
+/// `key`, `key = value` or `key(…)`, separated by commas.
 struct Words(Vec<Word>);
 
 struct Word {
     key: Ident,
     value: Option<Lit>,
+    inner: Option<Words>,
 }
 
 impl Parse for Words {
@@ -133,12 +138,17 @@ impl Parse for Words {
 
 impl Parse for Word {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let key = input.parse()?;
+        let key: Ident = input.parse()?;
+        if key == "paging" && input.peek(token::Paren) {
+            let inner;
+            parenthesized!(inner in input);
+            return Ok(Self { key, value: None, inner: Some(inner.parse()?) });
+        }
         let value = match input.parse::<Option<Token![=]>>()? {
             Some(_) => Some(input.parse()?),
             None => None,
         };
-        Ok(Self { key, value })
+        Ok(Self { key, value, inner: None })
     }
 }
 
@@ -181,6 +191,33 @@ impl Word {
                 None
             }
         }
+    }
+
+    /// `paging(argument = "cursor", token = "next", items = "rows")`
+    fn paging(&self, complaints: &mut Complaints) -> Option<TokenStream> {
+        let Some(Words(words)) = &self.inner else {
+            complaints.at_span(
+                self.place(),
+                "`paging` takes three names: `paging(argument = \"cursor\", token = \"next\", items = \"rows\")`",
+            );
+            return None;
+        };
+        let names = ["argument", "token", "items"];
+        for word in words.iter().filter(|word| !names.contains(&word.key.to_string().as_str())) {
+            complaints
+                .at(&word.key, format!("unknown key `{}`: `paging` takes `argument`, `token` and `items`", word.key));
+        }
+        refuse_repeated(words, complaints);
+        let mut said = |name: &str| match words.iter().find(|word| word.key == name) {
+            Some(word) => word.string(complaints),
+            None => {
+                complaints.at(&self.key, format!("missing {name}: write `{name} = \"…\"` in `paging(…)`"));
+                None
+            }
+        };
+        let (argument, token, items) = (said("argument"), said("token"), said("items"));
+        let (argument, token, items) = (argument?, token?, items?);
+        Some(quote!(::core::option::Option::Some(::fimble_toolkit::Paging::new(#argument, #token, #items))))
     }
 
     fn place(&self) -> Span {

@@ -10,6 +10,7 @@ mod body;
 mod command;
 mod operation;
 mod output;
+mod paging;
 mod parameter;
 mod problem;
 mod process;
@@ -65,6 +66,9 @@ pub const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
 /// - `cwd`: the folder to run in, from the manifest's folder; default: the host's own;
 /// - `output_kib`: KiB of output or of an answer, from 1 to [`MOST_OUTPUT_KIB`]; default [`DEFAULT_OUTPUT_KIB`]. A read that writes
 ///   more is stopped, anything else runs to its end; both fail;
+/// - `paging`: for `json` that comes page by page, a table with `argument`: the parameter that takes a page's token, `token`: the
+///   field of a result that is the token of the next page, and `items`: the field that is the list of items, default the result
+///   itself; a field that lies deeper is a path with dots. `async for` then goes through the items of all pages;
 /// - `params`: by name a type, `str`, `int`, `float`, `bool` or `list` (of strings), or a table with `type`,
 ///   `description`, `default`, `required` (default: true without `default`), `choices`, and `allow_dash` (default
 ///   false: a value that an argument would begin with may not begin with `-`, unless it is a default or a choice).

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::command::Command;
 use crate::output::Output;
+use crate::paging::paging;
 use crate::parameter::{Argument, Parameter};
 use crate::problem::Mistake;
 use crate::request::Request;
@@ -68,6 +69,8 @@ impl Operation {
         let places: Vec<_> = written.params.0.iter().map(|(name, _)| name.span()).collect();
         let parameters = written.params.0.into_iter().map(|(name, parameter)| Parameter::new(&name, parameter));
         let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+        let paging =
+            written.paging.map(|written_paging| paging(&written_paging, &written.result, &parameters)).transpose()?;
         let output = Output::new(written.result, written.pattern)?;
         let declared = Declared {
             name: name.clone(),
@@ -78,6 +81,7 @@ impl Operation {
             idempotent: written.idempotent.unwrap_or(written.risk == Risk::Read),
             timeout,
             enabled: true,
+            paging,
         };
         let action = match (written.command, written.request) {
             (Some(command), None) => {

@@ -39,8 +39,19 @@ pub(crate) struct Operation {
     pub(crate) pattern: Option<Spanned<String>>,
     pub(crate) cwd: Option<Spanned<PathBuf>>,
     pub(crate) output_kib: Option<Spanned<u64>>,
+    pub(crate) paging: Option<Paging>,
     #[serde(default)]
     pub(crate) params: Parameters,
+}
+
+/// How results follow one another.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Paging {
+    pub(crate) argument: Spanned<String>,
+    pub(crate) token: Spanned<String>,
+    #[serde(default)]
+    pub(crate) items: String,
 }
 
 /// An HTTP request.

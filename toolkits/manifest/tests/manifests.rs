@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fimble_manifest::{Manifest, Problem, load};
-use fimble_toolkit::{Call, Declaration, Operation, Parameter, Risk, SessionContext, Toolkit, signature};
+use fimble_toolkit::{Call, Declaration, Operation, Paging, Parameter, Risk, SessionContext, Toolkit, signature};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -70,6 +70,7 @@ fn a_manifest_declares_what_it_says() {
         idempotent,
         timeout,
         enabled: true,
+        paging: None,
     };
     let strings = json!({"type": "array", "items": {"type": "string"}});
     let table = json!({"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}}});
@@ -188,7 +189,7 @@ fn a_mistake_in_an_operation_is_told_with_its_line() {
             "risk = 'read'\ncommand = ['true']\nshell = true",
             8,
             "unknown field `shell`, expected one of `name`, `description`, `command`, `request`, `risk`, `idempotent`, \
-             `timeout_s`, `result`, `pattern`, `cwd`, `output_kib`, `params`",
+             `timeout_s`, `result`, `pattern`, `cwd`, `output_kib`, `paging`, `params`",
         ),
         ("risk = 'read'\ncommand = ['true']\ntimeout_s = 0", 8, "`timeout_s` is above 0 and at most 86400, not 0"),
         ("risk = 'read'\ncommand = ['true']\ntimeout_s = nan", 8, "`timeout_s` is above 0 and at most 86400, not NaN"),
@@ -227,6 +228,44 @@ fn a_mistake_in_an_operation_is_told_with_its_line() {
     let named = "name = 't'\ndescription = ''\n[[operation]]\nname = 'import'\ndescription = ''\nrisk = 'read'\ncommand = ['ls']";
     let reason = "`import`, the name of an operation, is no Python name";
     assert_eq!(problem(named), (Some(4), reason.to_owned()));
+}
+
+#[test]
+fn an_operation_says_how_its_pages_follow_one_another() {
+    let run = "name = 't'\ndescription = ''\n[[operation]]\nname = 'run'\ndescription = ''\nrisk = 'read'\n\
+               command = ['ls', '{all}', '{page}']\nparams = { all = 'str', page = { type = 'str', required = false } }\n";
+    let with = |lines: &str| format!("{run}{lines}\n");
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.toml");
+    let declared = |lines: &str| {
+        fs::write(&path, with(lines)).unwrap();
+        Manifest::read(&path).unwrap().declaration().operations.remove(0).paging
+    };
+    assert_eq!(declared("result = 'json'"), None);
+    let written = "result = 'json'\npaging = { argument = 'page', token = 'meta.next', items = 'rows' }";
+    assert_eq!(declared(written), Some(Paging::new("page", "meta.next", "rows")));
+    for (lines, line, reason) in [
+        (
+            "result = 'json'\n[operation.paging]\nargument = 'side'\ntoken = 'next'",
+            11,
+            "`side`, which asks for a page, is no parameter",
+        ),
+        (
+            "result = 'json'\n[operation.paging]\nargument = 'all'\ntoken = 'next'",
+            11,
+            "parameter `all` asks for a page and must be given",
+        ),
+        ("result = 'json'\n[operation.paging]\nargument = 'page'\ntoken = ''", 12, "`token` is empty"),
+        ("[operation.paging]\nargument = 'page'\ntoken = 'next'", 11, "only a result of JSON has pages"),
+        ("result = 'json'\n[operation.paging]\nargument = 'page'", 10, "missing field `token`"),
+        (
+            "result = 'json'\n[operation.paging]\nargument = 'page'\ntoken = 'next'\nnext = ''",
+            13,
+            "unknown field `next`, expected one of `argument`, `token`, `items`",
+        ),
+    ] {
+        assert_eq!(problem(&with(lines)), (Some(line), reason.to_owned()), "{lines}");
+    }
 }
 
 #[test]

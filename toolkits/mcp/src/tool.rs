@@ -134,6 +134,7 @@ fn operation(name: String, original: &str, tool: &Map<String, Value>, limits: &L
         // A call has limits of its own, which can say more; the gate's is behind the latest of them.
         timeout: Some(limits.start * 3 + limits.call_most + limits.person + Duration::from_secs(1)),
         enabled: true,
+        paging: None,
     };
     (operation, Tool { operation: name, name: original.to_owned(), fields, more, wrapped })
 }

@@ -187,8 +187,15 @@ impl<'a> Operations<'a> {
             default: slot.default,
         });
         let risk = risk(found, &name, self.config);
-        let hint = pages.as_ref().map(|pages| response::hint(response.paging, &pages.next, &pages.number));
-        let hint = hint.unwrap_or_default();
+        let paging = pages.as_ref().zip(response.items).map(|(pages, items)| fimble_toolkit::Paging {
+            argument: pages.next.clone(),
+            token: response.paging.path().iter().map(|name| (*name).to_owned()).collect(),
+            items: vec![items],
+        });
+        let hint = pages
+            .as_ref()
+            .map(|pages| response::hint(response.paging, &pages.next, &pages.number, paging.is_some()))
+            .unwrap_or_default();
         let description = format!("{} {hint}", describe(found.fields, limits)).trim().to_owned();
         let mut operation = Operation {
             description,
@@ -199,6 +206,7 @@ impl<'a> Operations<'a> {
             // The call has its own limit; the gate's comes a moment later, because ours can say more.
             timeout: Some(limits.call + std::time::Duration::from_secs(1)),
             enabled: true,
+            paging,
             name,
         };
         narrow(&mut operation, limits.signature_characters);

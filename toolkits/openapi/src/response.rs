@@ -14,6 +14,8 @@ pub(crate) struct Declared {
     pub(crate) accept: String,
     /// How the page after this one is found.
     pub(crate) paging: Paging,
+    /// The field that is the list of a page's items, if it is known.
+    pub(crate) items: Option<String>,
 }
 
 /// How the page after a page is found.
@@ -131,6 +133,11 @@ pub(crate) fn declared<'a>(
         [only] if is_get => next_field(document, only, parameters),
         _ => Paging::None,
     };
+    let items = match paging {
+        Paging::None => None,
+        Paging::Link => Some("entries".to_owned()),
+        Paging::Field(_) | Paging::Mark(..) => found.first().and_then(|schema| list(document, schema)),
+    };
     let schema = match paging {
         Paging::Link => json!({
             "type": "object",
@@ -143,7 +150,7 @@ pub(crate) fn declared<'a>(
         None | Some("*/*" | "application/*") => "application/json, */*;q=0.5".to_owned(),
         Some(first) => format!("{first}, */*;q=0.5"),
     };
-    Declared { schema, accept, paging }
+    Declared { schema, accept, paging, items }
 }
 
 const LAST_JSON: u8 = 2;
@@ -186,6 +193,21 @@ fn next_field(document: &Document, schema: &Value, parameters: &[&str]) -> Pagin
     address.map_or(Paging::None, |(path, written)| Paging::Field(Next { path, written }))
 }
 
+/// What lists of items are called where a page has other lists, too.
+const LISTS: [&str; 6] = ["items", "data", "results", "entries", "values", "records"];
+
+/// The field that is the list of a page's items: the only list, else the one with a usual name.
+fn list(document: &Document, page: &Value) -> Option<String> {
+    let fields = View::new(document, page).properties(document, Direction::Response);
+    let is_list = |schema: &Value| View::new(document, schema).kinds() == ["array"];
+    let lists: Vec<&str> = fields.into_iter().filter(|(_, schema)| is_list(schema)).map(|(name, _)| name).collect();
+    let found = match lists.as_slice() {
+        [only] => Some(*only),
+        _ => LISTS.into_iter().find(|usual| lists.contains(usual)),
+    };
+    found.map(str::to_owned)
+}
+
 /// The schema of a field within an object.
 fn field<'a>(document: &'a Document, mut schema: &'a Value, path: &[&str]) -> Option<&'a Value> {
     for name in path {
@@ -206,14 +228,19 @@ fn is_uri(view: &View<'_>) -> bool {
 }
 
 /// A sentence about the next page for the operation's description; empty if there is none. `parameter` and `number` are the
-/// Python names of the parameters that ask for it, and for several as one.
-pub(crate) fn hint(paging: Paging, parameter: &str, number: &str) -> String {
+/// Python names of the parameters that ask for it, and for several as one; `is_walked` says that the items of a page are known.
+pub(crate) fn hint(paging: Paging, parameter: &str, number: &str, is_walked: bool) -> String {
     let (until, written) = match paging {
         Paging::None => return String::new(),
         Paging::Link => ("page.next is None", "page.next"),
         Paging::Field(next) | Paging::Mark(_, next) => ("it is empty", next.written),
     };
-    format!("Until {until}, {parameter}={written} gets the next page; {number}=20 gets up to 20 as one.")
+    if is_walked {
+        // Stubs say of every operation with pages that `async for` goes through them.
+        format!("{number}=20 gets up to 20 pages as one, {parameter}={written} the next one.")
+    } else {
+        format!("Until {until}, {parameter}={written} gets the next page; {number}=20 gets up to 20 as one.")
+    }
 }
 
 /// The title of the API, or its host.

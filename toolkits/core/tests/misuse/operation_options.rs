@@ -28,6 +28,18 @@ impl Options {
         Ok(1)
     }
 
+    /// No word for pages, and wrong ones.
+    #[operation(risk = "read", paging = "cursor")]
+    async fn no_paging(&self) -> Result<u32, ToolError> {
+        Ok(1)
+    }
+
+    /// Half of it.
+    #[operation(risk = "read", paging(argument = "cursor", token = 3, list = "rows"))]
+    async fn half_paging(&self) -> Result<u32, ToolError> {
+        Ok(1)
+    }
+
     /// Given twice.
     #[operation(risk = "read", risk = "write")]
     #[operation(risk = "read")]

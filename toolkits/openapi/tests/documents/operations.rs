@@ -53,7 +53,7 @@ async fn githubs_own_description_reads_as_python() {
     );
     assert_eq!(
         list.description,
-        "List repository issues. Until page.next is None, next=page.next gets the next page; pages=20 gets up to 20 as one."
+        "List repository issues. pages=20 gets up to 20 pages as one, next=page.next the next one."
     );
     let classes = classes(list);
     assert_eq!(classes["Page"], "class Page: entries: list[Issue]; next: str | None");

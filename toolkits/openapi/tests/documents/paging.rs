@@ -1,7 +1,7 @@
 //! Results that come page by page.
 
 use fimble_openapi::{Config, Credential, Limits, Secret};
-use fimble_toolkit::signature;
+use fimble_toolkit::{Paging, signature};
 use serde_json::{Value, json};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -101,10 +101,7 @@ async fn an_address_in_the_result_can_be_passed_back() {
         at(&server.uri(), json!({"/x": {"get": {"operationId": "list", "responses": json_of(schema)}}})).await;
     let operation = toolkit.declaration().operations.remove(0);
     assert_eq!(signature(&operation), "list(next: str = None, pages: int = 1) -> List");
-    assert_eq!(
-        operation.description,
-        "Until it is empty, next=page.next gets the next page; pages=20 gets up to 20 as one."
-    );
+    assert_eq!(operation.description, "pages=20 gets up to 20 pages as one, next=page.next the next one.");
     let first = call(&*toolkit, "list", json!({})).await.unwrap();
     let second = call(&*toolkit, "list", json!({"next": first["next"]})).await.unwrap();
     assert_eq!(second["next"], json!(null));
@@ -189,4 +186,60 @@ async fn a_page_that_leads_to_itself_is_an_error() {
     let toolkit = at(&server.uri(), paths).await;
     let error = call(&*toolkit, "list", json!({"pages": 5})).await.unwrap_err();
     assert_eq!(error.message, "test_toolkit.list(): a page leads to itself");
+}
+
+#[tokio::test]
+async fn an_operation_says_how_its_pages_follow_one_another() {
+    let list = || json!({"type": "array", "items": {"type": "object"}});
+    let with = |fields: Value| {
+        let mut properties = json!({"next_cursor": {"type": "string"}});
+        properties.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap());
+        json_of(json!({"type": "object", "properties": properties}))
+    };
+    let mut linked = json_of(list());
+    linked["200"]["headers"] = json!({"Link": {"schema": {"type": "string"}}});
+    let uri = json!({"type": "string", "format": "uri"});
+    let address = json_of(json!({"type": "object", "properties": {
+        "droplets": list(), "links": {"type": "object", "properties": {"next": uri}}}}));
+    let table = [
+        (linked, Some(Paging::new("next", "next", "entries"))),
+        (address, Some(Paging::new("next", "links.next", "droplets"))),
+        (with(json!({"members": list()})), Some(Paging::new("cursor", "next_cursor", "members"))),
+        // Of several lists the one with a usual name is meant.
+        (with(json!({"included": list(), "data": list()})), Some(Paging::new("cursor", "next_cursor", "data"))),
+        (with(json!({"pods": list(), "nodes": list()})), None),
+        (with(json!({"all": {"type": "object"}})), None),
+        (json_of(json!({"type": "object", "properties": {"items": list()}})), None),
+    ];
+    for (responses, expected) in table {
+        let parameters = json!([{"name": "cursor", "in": "query", "schema": {"type": "string"}}]);
+        let toolkit =
+            at("http://127.0.0.1:1", json!({"/x": {"get": {"parameters": parameters, "responses": responses}}})).await;
+        let operation = toolkit.declaration().operations.remove(0);
+        assert_eq!(operation.paging, expected, "{responses}");
+        let is_told = operation.description.starts_with("pages=20 gets");
+        assert_eq!(is_told, expected.is_some(), "{}", operation.description);
+    }
+}
+
+/// What `async for` does with an operation's paging: page after page by calls of their own, each with what the one before told.
+#[tokio::test]
+async fn each_page_leads_to_the_next_by_what_is_declared() {
+    let server = linked().await;
+    let mut responses = json_of(json!({"type": "array", "items": {"type": "integer"}}));
+    responses["200"]["headers"] = json!({"Link": {"schema": {"type": "string"}}});
+    let toolkit =
+        at(&server.uri(), json!({"/numbers": {"get": {"operationId": "numbers", "responses": responses}}})).await;
+    let paging = toolkit.declaration().operations.remove(0).paging.unwrap();
+    let (token, items) = (format!("/{}", paging.token.join("/")), format!("/{}", paging.items.join("/")));
+    let (mut arguments, mut all) = (json!({}), Vec::new());
+    loop {
+        let page = call(&*toolkit, "numbers", arguments.clone()).await.unwrap();
+        all.extend(page.pointer(&items).and_then(Value::as_array).unwrap().clone());
+        match page.pointer(&token).unwrap() {
+            Value::Null => break,
+            next => arguments[&paging.argument] = next.clone(),
+        }
+    }
+    assert_eq!((Value::from(all), server.received_requests().await.unwrap().len()), (json!([1, 2, 3, 4, 5, 6]), 3));
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use fimble_openapi::{Config, Filter, Limits, Loaded, Source, load};
-use fimble_toolkit::{Declaration, classes, is_python_name, signature};
+use fimble_toolkit::{Declaration, check, classes, is_python_name, signature};
 use serde_json::{Value, json};
 
 /// The document of that name; it is installed if need be.
@@ -47,7 +47,13 @@ async fn whole(source: Source) -> Declaration {
         }
         let characters = signature(operation).chars().count();
         assert!(characters <= Limits::default().signature_characters, "{characters}: {}", operation.name);
+        // What `pages=20` is for can be gone through, too.
+        let is_paged =
+            operation.parameters.iter().any(|parameter| parameter.description == "Pages that are got as one.");
+        assert_eq!(operation.paging.is_some(), is_paged, "{}", operation.name);
     }
+    let findings: Vec<_> = check(&declaration).into_iter().filter(|one| one.message.contains("page")).collect();
+    assert_eq!(findings, []);
     declaration
 }
 
@@ -70,7 +76,7 @@ async fn kubernetes_is_read_whole() {
     );
     assert_eq!(
         list.description,
-        "list or watch objects of kind Pod. Until it is empty, continue_=page.metadata[\"continue\"] gets the next page; pages=20 gets up to 20 as one."
+        "list or watch objects of kind Pod. pages=20 gets up to 20 pages as one, continue_=page.metadata[\"continue\"] the next one."
     );
     let three = ["listCoreV1NamespacedPod", "readCoreV1NamespacedPodLog", "patchAppsV1NamespacedDeploymentScale"];
     let tokens = tokens(&declaration, &three);
@@ -81,6 +87,8 @@ async fn kubernetes_is_read_whole() {
 async fn github_is_read_whole() {
     let declaration = whole(published("github.json")).await;
     assert_eq!(declaration.operations.len(), 1_223);
+    let paged = declaration.operations.iter().filter(|operation| operation.paging.is_some()).count();
+    assert!(paged > 100, "{paged}");
     let three = ["issues_create", "issues_list_for_repo", "repos_get_latest_release"];
     let tokens = tokens(&declaration, &three);
     assert!(tokens < 2_500, "{tokens}");
