@@ -29,6 +29,8 @@ class Module:
 def bind(module):
     """Imports a `Module` now; returns its names."""
     space = module.__dict__
+    if "__name__" in space:
+        return space
     imported = __import__("importlib").import_module(space["_Module__name"])
     space.update(imported.__dict__)
     return space

@@ -40,7 +40,7 @@ def leave(code=None, /):
     raise SystemExit(code)
 
 
-def program_builtins(report):
+def program_builtins():
     """A copy of the builtins with what every program has."""
     own = types.ModuleType("builtins", builtins.__doc__)
     own.__dict__.update(builtins.__dict__)
@@ -51,7 +51,7 @@ def program_builtins(report):
             space.setdefault(name, module)
     for one in (*errors.CLASSES, Record):
         space[one.__name__] = one
-    space.update(exit=leave, quit=leave, input=no_input, report=report)
+    space.update(exit=leave, quit=leave, input=no_input)
     return own
 
 

@@ -38,7 +38,7 @@ WARM = (
     "traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo"
 ).split()
 
-_dup, _close = os.dup, os.close
+_dup, _close, _register = os.dup, os.close, os.register_at_fork
 _VALUE = 4_000
 # Bytes of a final frame for what is no variable.
 _ROOM = 256 * 1024
@@ -48,6 +48,10 @@ _RESERVE = 8 * 1024 * 1024
 _SPARES = 2
 # Not empty once `warming` is through.
 _warm = []
+# What the next rounds of a child begin with, made before it was forked: a page that it does not write is not copied.
+_prepared = []
+# They make locks usable again that another thread may have held; the process that is forked has one thread.
+_NO_OTHER_THREADS = ("threading", "logging", "concurrent.futures.thread")
 # A program that comes within so many milliseconds was waited for.
 _SOON = 2
 
@@ -56,12 +60,16 @@ def warming():
     """A generator that imports what programs use, a module a step, and plays a round, so that a child finds it all warm.
 
     Once, in the process that the children are forked from; a program needs none of it to be right."""
+    register = os.register_at_fork
     for name in WARM:
+        os.register_at_fork = _register_at_fork
         try:
             __import__(name)
         except ImportError:
             # A build without it: the program reads the same ImportError.
             continue
+        finally:
+            os.register_at_fork = register
         yield
     for name in LATE:
         late(name)
@@ -69,6 +77,14 @@ def warming():
     late_types.bind_all()
     _warm.append(True)
     rehearse()
+    builtins = program_builtins()
+    # One to rehearse with, one for the program.
+    _prepared.extend(Round(builtins) for _ in range(2))
+
+
+def _register_at_fork(**functions):
+    if sys._getframe(1).f_globals.get("__name__") not in _NO_OTHER_THREADS:
+        _register(**functions)
 
 
 def prepare():
@@ -93,7 +109,9 @@ def main(descriptor):
     channel = wire.Channel(descriptor, guard)
     guard.too_late = lambda: channel.send(wire.STOPPING, {})
     guard.listen()
-    round = Round(channel, guard)
+    round = _round()
+    if not _warm:
+        round.spare_descriptors()
     try:
         channel.send(wire.READY, {})
         if _warm and not channel.readable(_SOON):
@@ -103,28 +121,37 @@ def main(descriptor):
         kind, run = channel.receive()
         if kind != wire.RUN or run.get("version") != wire.VERSION:
             return 2
-        round.play(run)
+        round.play(run, channel, guard)
     except wire.HostGone:
         return 3
     return 0
 
 
+def _round():
+    return _prepared.pop() if _prepared else Round(program_builtins())
+
+
 class Round:
     """One program from its RUN frame to its DONE frame."""
 
-    def __init__(self, channel, guard):
-        """Makes ready what does not depend on the program."""
-        self._channel, self._guard = channel, guard
+    def __init__(self, builtins):
+        """Makes ready what does not depend on the program. `builtins` are its own."""
         self._names, self._sources = Names(), tracebacks.Sources()
-        self._builtins = program_builtins(tracebacks.reporter(self._sources))
+        self._builtins = builtins
         self._restored, self._namespace = {}, {}
         self._statements, self._done, self._at = [], 0, 0
         self._driver = None
         self._reserve = mmap.mmap(-1, _RESERVE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._spares = [] if _warm else [_dup(0) for _ in range(_SPARES)]
+        self._spares = []
 
-    def play(self, run):
+    def spare_descriptors(self):
+        """Keeps some for the words about an error."""
+        self._spares.extend(_dup(0) for _ in range(_SPARES))
+
+    def play(self, run, channel, guard):
         """Runs all of what the RUN frame says. Raises only HostGone."""
+        self._channel, self._guard = channel, guard
+        self._builtins.report = tracebacks.reporter(self._sources)
         self._run, self._limits, self._file_name = run, run["limits"], run["file_name"]
         self._channel.frame_bytes = self._limits["frame_bytes"]
         self._channel.spin_us = self._limits["spin_us"]
@@ -390,7 +417,7 @@ def rehearse():
     stage = _Stage()
     collecting = gc.isenabled()
     try:
-        Round(stage, limits.Guard()).play({
+        _round().play({
             "source": _REHEARSAL, "file_name": "<rehearsal>", "proxies": ["stage"],
             "variables": [
                 {"name": "seen", "kind": "value", "content": '[{"name": "web"}]'},
@@ -399,7 +426,7 @@ def rehearse():
                 {"name": "math", "kind": "import", "content": "import math"},
             ],
             "limits": {"output_bytes": 4096, "variable_bytes": 4096, "variables_bytes": 4096, "frame_bytes": 1 << 20, "calls": 5, "spin_us": 0},
-        })  # fmt: skip
+        }, stage, limits.Guard())  # fmt: skip
     finally:
         sys.stdout, sys.stderr, sys.stdin, sys.__stdout__, sys.__stderr__, sys.__stdin__ = kept
         sys.modules.update(modules)

@@ -5,16 +5,17 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-use super::config::Level;
 use super::control::Bounds;
+use super::jail::ChildFilter;
 use super::{frame, jail, python};
 
 /// What a child adds to the zygote's layers.
 #[derive(Debug)]
 pub(super) struct Confinement {
-    pub level: Level,
     /// The version of Landlock to use.
     pub landlock: Option<u32>,
+    /// None where programs are trusted.
+    pub filter: Option<ChildFilter>,
     /// No process outside of this zygote counts as this user's.
     pub own_user: bool,
 }
@@ -60,14 +61,12 @@ fn close(confinement: &Confinement, readable: &[PathBuf], scratch: &Path, bounds
     jail::die_with_parent().map_err(|missing| missing.reason)?;
     jail::forbid_inspection().map_err(|missing| missing.reason)?;
     jail::limit_resources(bounds, confinement.own_user).map_err(|error| format!("limits: {error}"))?;
-    if confinement.level == Level::None {
-        return Ok(());
-    }
+    let Some(filter) = &confinement.filter else { return Ok(()) };
     jail::drop_capabilities().map_err(|error| format!("capabilities: {error}"))?;
     if let Some(version) = confinement.landlock {
         jail::confine_files(version, readable, scratch).map_err(|error| format!("landlock: {error}"))?;
     }
-    jail::filter_child(confinement.level == Level::Full).map_err(|error| format!("seccomp: {error}"))
+    filter.install().map_err(|error| format!("seccomp: {error}"))
 }
 
 /// Tells the host that the jail could not be closed.

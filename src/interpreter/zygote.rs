@@ -193,7 +193,9 @@ fn prepare(start: &Start, control: &OwnedFd) -> Result<Prepared, Refusal> {
     };
     jail::ignore_deadly_signals()?;
     jail::forbid_inspection()?;
+    let mut filter = None;
     if start.level != Level::None {
+        filter = Some(jail::ChildFilter::build(start.level == Level::Full)?);
         jail::filter_zygote(start.spares_deadly_calls)?;
         layers.push("seccomp".to_owned());
     }
@@ -203,7 +205,7 @@ fn prepare(start: &Start, control: &OwnedFd) -> Result<Prepared, Refusal> {
     layers.push("limits".to_owned());
     // Nobody else's processes are counted in a user namespace of its own, nor for a user id that belongs to no account.
     let own_user = layers.iter().any(|layer| layer == "namespaces" || layer == "user");
-    let confinement = Confinement { level: start.level, landlock, own_user };
+    let confinement = Confinement { filter, landlock, own_user };
     Ok(Prepared::Zygote(Box::new(Zygote {
         layers,
         folders,

@@ -33,20 +33,43 @@ pub(crate) fn filter_zygote(spares: bool) -> Result<(), Missing> {
     install().map_err(|error| Missing::new("seccomp", error, HINT))
 }
 
-/// Takes away from this child what the zygote's list allows. The last layer: it forbids the calls that make the others.
-/// `own_root` says that it sees no files but those of its jail.
-pub(crate) fn filter_child(own_root: bool) -> Result<(), String> {
-    let install = || -> Built<()> {
-        if !own_root {
-            apply_filter(&build(ignored_in_children()?, SeccompAction::Allow, SeccompAction::Errno(0))?)?;
+/// What takes away from a child what the zygote's list allows. The last layer: it forbids the calls that make the others.
+/// The zygote builds it once, for all of them.
+#[derive(Debug)]
+pub(crate) struct ChildFilter {
+    /// In the order in which they are installed; [`OWN`] stands for the child's process id in the last one.
+    programs: Vec<BpfProgram>,
+}
+
+/// The place of a process id that is not known yet; no process has so high a one, and no other number of a filter is it.
+const OWN: u32 = 0x7fff_ffff;
+
+/// The calls that take it.
+const TAKING_OWN: usize = 2;
+
+impl ChildFilter {
+    /// `own_root` says that the children see no files but those of their jail.
+    pub(crate) fn build(own_root: bool) -> Result<Self, Missing> {
+        let programs = || -> Built<Vec<BpfProgram>> {
+            let ignored = || build(ignored_in_children()?, SeccompAction::Allow, SeccompAction::Errno(0));
+            let denied = SeccompAction::Errno(libc::EPERM as u32);
+            let denied = build(denied_to_children(own_root)?, SeccompAction::Allow, denied)?;
+            Ok(if own_root { vec![denied] } else { vec![ignored()?, denied] })
+        };
+        programs().map(|programs| Self { programs }).map_err(|error| Missing::new("seccomp", error, HINT))
+    }
+
+    /// Confines this process.
+    pub(crate) fn install(&self) -> Result<(), String> {
+        let Some((last, others)) = self.programs.split_last() else { return Err("there is no filter".to_owned()) };
+        let mut last = last.clone();
+        let places = last.iter_mut().filter(|instruction| instruction.k == OWN);
+        let filled = places.map(|instruction| instruction.k = std::process::id()).count();
+        if filled != TAKING_OWN {
+            return Err(format!("{filled} calls take the own process id, not {TAKING_OWN}"));
         }
-        apply_filter(&build(
-            denied_to_children(own_root)?,
-            SeccompAction::Allow,
-            SeccompAction::Errno(libc::EPERM as u32),
-        )?)
-    };
-    install().map_err(|error| error.to_string())
+        others.iter().chain([&last]).try_for_each(|program| apply_filter(program)).map_err(|error| error.to_string())
+    }
 }
 
 fn build(rules: Rules, otherwise: SeccompAction, matched: SeccompAction) -> Built<BpfProgram> {
@@ -183,8 +206,7 @@ fn denied_to_children(own_root: bool) -> Built<Rules> {
         rules.insert(libc::SYS_mmap, vec![Rule::new(vec![when(3, Length::Dword, Is::MaskedEq(anonymous), 0)?])?]);
     }
     rules.insert(libc::SYS_ioctl, one_of(1, &[PIDFD_GET_MNT_NAMESPACE as i64])?);
-    let own = u64::from(std::process::id());
-    let not_own = || -> Built<Vec<Rule>> { Ok(vec![Rule::new(vec![when(0, Length::Dword, Is::Ne, own)?])?]) };
+    let not_own = || -> Built<Vec<Rule>> { Ok(vec![Rule::new(vec![when(0, Length::Dword, Is::Ne, OWN.into())?])?]) };
     rules.insert(libc::SYS_kill, not_own()?);
     rules.insert(libc::SYS_tgkill, not_own()?);
     // Threads only.
