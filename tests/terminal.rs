@@ -122,7 +122,15 @@ impl Terminal {
         let mut rest = Vec::new();
         let _ = self.screen.read_to_end(&mut rest);
         self.seen.push_str(&String::from_utf8_lossy(&rest));
-        (code, stdout, self.seen)
+        (code, stdout, std::mem::take(&mut self.seen))
+    }
+}
+
+/// A test that fails leaves nobody behind who waits for keys.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -369,4 +377,13 @@ fn a_conversation_ends_when_it_is_told_to_or_its_terminal_is_closed() {
         kill(Pid::from_raw(terminal.child.id() as i32), signal).unwrap();
         assert_eq!(terminal.end().0, Some(code));
     }
+}
+
+#[test]
+fn a_test_that_ends_early_takes_its_process_along() {
+    let terminal = Terminal::run(&[], "await system_toolkit.ask_user('Colour?')\n");
+    let process = Pid::from_raw(i32::try_from(terminal.child.id()).unwrap());
+    assert_eq!(kill(process, None), Ok(()));
+    drop(terminal);
+    assert_eq!(kill(process, None), Err(nix::errno::Errno::ESRCH));
 }
