@@ -380,6 +380,27 @@ fn a_conversation_ends_when_it_is_told_to_or_its_terminal_is_closed() {
 }
 
 #[test]
+fn a_conversation_in_which_nothing_was_said_does_not_end_for_hooks() {
+    let home = Home::new();
+    let folder = home.folder.path().join("config/fimble");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hook = "[[gate.hooks.SessionEnd]]\ncommand = ['sh', '-c', 'cat > end.json']\n";
+    std::fs::write(folder.join("config.toml"), hook).unwrap();
+    let address = format!("llm.base_url={}", naming_server());
+    let command = home.fimble(&["-c", &address, "-c", "llm.model=m", "-c", "llm.fill=none", "chat"], "");
+    let told = home.folder.path().join("end.json");
+    let mut terminal = Terminal::of(home, command, true);
+    terminal.wait_for("\x1b[6n");
+    terminal.press("\x1b[2;1R");
+    terminal.wait_for("fimble");
+    terminal.press("/quit\r");
+    let home = std::mem::replace(&mut terminal.home, Home::new());
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!told.exists(), "nothing began that could end");
+    drop(home);
+}
+
+#[test]
 fn a_test_that_ends_early_takes_its_process_along() {
     let terminal = Terminal::run(&[], "await system_toolkit.ask_user('Colour?')\n");
     let process = Pid::from_raw(i32::try_from(terminal.child.id()).unwrap());
