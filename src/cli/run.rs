@@ -209,7 +209,13 @@ pub(super) async fn perform(
     }
     screen.watch(&mut events, session.save()).await?;
     let Some(executed) = executed? else { return Ok(ExitCode::SUCCESS) };
-    if executed.refused.is_some() {
+    if let Some(denial) = executed.refused {
+        match denial.ends_turn {
+            true => note!(
+                "hint: `fimble policy` lists what may happen, `fimble doctor` the hooks that may say something about it"
+            ),
+            false => note!("hint: `fimble doctor` lists your hooks; change the program, or what the hook refuses"),
+        }
         return Ok(ExitCode::from(4));
     }
     Ok(match executed.outcome {
