@@ -50,6 +50,11 @@ pub(super) async fn upkeep(config: &Config) -> Result<Arc<dyn Upkeep>, Failure> 
 /// The registry with the shipped toolkits and those that were added.
 pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
     let registry = shipped(config)?;
+    registry.set_origin_enabled(Origin::Declared, config.toolkits.declared);
+    // Nobody is asked for what no program sees.
+    if !config.toolkits.dynamic {
+        return Ok(Arc::new(registry));
+    }
     let reader = Reader::new(Service::all(config, &taken_names(&registry))?);
     let limits = Limits { patience: Duration::from_secs(config.toolkits.patience_s.into()), ..Limits::default() };
     registry.set_sources(config.toolkits.manifests.clone(), reader.sources(), Arc::new(reader), limits);
@@ -57,8 +62,6 @@ pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> 
     for problem in registry.look().await.problems {
         note!("warning: {problem}");
     }
-    registry.set_origin_enabled(Origin::Declared, config.toolkits.declared);
-    registry.set_origin_enabled(Origin::Dynamic, config.toolkits.dynamic);
     let names = registry.names();
     for name in config.toolkits.disabled.iter().filter(|name| names.iter().all(|(there, _)| there != *name)) {
         // It may come later, as a file.
