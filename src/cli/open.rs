@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -11,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use super::hold::{hold, hold_id, process_name};
 use super::more_toolkits::Service;
 use super::toolkit_files::Reader;
-use super::{Failure, secrets, shipped_toolkits};
+use super::{Failure, more_toolkits, secrets, shipped_toolkits};
 pub(super) use crate::agent::tell_isolation;
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
@@ -20,7 +19,7 @@ use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
 use crate::prompt::{self, TEMPLATE_NAMES, Templates};
-use crate::registry::{Limits, Origin, Registry, Scope};
+use crate::registry::{Origin, Registry, Scope};
 use crate::session::Session;
 use crate::store::Store;
 use crate::store::redis::Redis;
@@ -55,8 +54,8 @@ pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> 
     if !config.toolkits.dynamic {
         return Ok(Arc::new(registry));
     }
-    let reader = Reader::new(Service::all(config, &taken_names(&registry))?);
-    let limits = Limits { patience: Duration::from_secs(config.toolkits.patience_s.into()), ..Limits::default() };
+    let reader = Reader::new(Service::all(config, &taken_names(&registry))?, more_toolkits::server_settings(config));
+    let limits = config.toolkits.limits();
     registry.set_sources(config.toolkits.manifests.clone(), reader.sources(), Arc::new(reader), limits);
     // One that cannot be used leaves the others alone.
     for problem in registry.look().await.problems {

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::Limits;
 
@@ -28,7 +27,6 @@ pub struct Config {
     pub zygote_tasks: u64,
     /// Processors that all programs of a zygote may keep busy together, e.g. 1.5; as above, and a warning in the log where that
     /// controller is not there. Above 0. Default none: as many as there are.
-    #[serde(deserialize_with = "processors")]
     pub zygote_cpus: Option<f64>,
     /// The user id that the jail drops to when it is started by root; no account should have it. Default 64,023.
     pub uid: u32,
@@ -50,16 +48,6 @@ pub struct Config {
     /// or variable of the environment reaches it.
     #[serde(skip)]
     pub spares_deadly_calls: bool,
-}
-
-/// A number of processors.
-fn processors<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    match Option::<f64>::deserialize(deserializer)? {
-        Some(cpus) if !(cpus.is_finite() && cpus > 0.0) => {
-            Err(D::Error::custom("`zygote_cpus` is a number of processors above 0, e.g. 1.5"))
-        }
-        cpus => Ok(cpus),
-    }
 }
 
 impl Default for Config {
