@@ -15,6 +15,8 @@ mod scripted;
 #[path = "stores/server.rs"]
 #[expect(dead_code, reason = "the stores' own tests use more of it")]
 mod server;
+#[path = "worker/stop.rs"]
+mod stop;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
