@@ -172,7 +172,9 @@ impl Worker {
             () = stop.cancelled() => None,
         };
         crash::point("turn made");
-        if let Err(error) = self.store.release_place(&record).await {
+        // That of a session that is lost is counted for whoever has it now.
+        let is_lost = matches!(made, Some(Err(AgentError::Store(StoreError::NotOwner(_)))));
+        if !is_lost && let Err(error) = self.store.release_place(&record).await {
             tracing::warn!("session {session}: {error}");
         }
         let ends = match made {

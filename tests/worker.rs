@@ -8,6 +8,8 @@ mod cluster;
 #[path = "worker/failover.rs"]
 mod failover;
 mod in_time;
+#[path = "worker/lost.rs"]
+mod lost;
 #[path = "worker/order.rs"]
 mod order;
 #[path = "agents/scripted.rs"]

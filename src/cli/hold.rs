@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Failure;
@@ -33,11 +34,37 @@ pub(super) enum Hold {
         session: String,
         owner: String,
         place: Option<Box<SessionRecord>>,
+        /// Cancelled when somebody else has it.
+        lost: CancellationToken,
         _renewing: AbortOnDropHandle<()>,
     },
 }
 
 impl Hold {
+    /// What `work` in the session comes to. Once somebody else has the session, it is dropped where it is: nothing that it would
+    /// still write is taken.
+    ///
+    /// # Errors
+    /// Those of the work, or that another process took the session over.
+    pub(super) async fn while_held<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
+    where
+        Failure: From<E>,
+    {
+        let Hold::Lease { lost, session, .. } = self else { return Ok(work.await?) };
+        tokio::select! {
+            biased;
+            () = lost.cancelled() => Err(Failure::new(5, "another fimble took this session over, so this one stopped its work in it")
+                .with_hint(format!("`fimble sessions follow {session}` shows what it does"))),
+            done = work => Ok(done?),
+        }
+    }
+
+    /// True if somebody else has the session by now.
+    pub(super) async fn is_lost(&self) -> bool {
+        let Hold::Lease { store, session, owner, lost, .. } = self else { return false };
+        lost.is_cancelled() || matches!(store.take_lease(session, owner, LEASE).await, Ok(false))
+    }
+
     /// Leaves nothing of a session that is gone: whoever still waits for it finds that out.
     pub(super) fn of_removed(self) {
         if let Hold::File { path, .. } = &self {
@@ -49,7 +76,11 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let Hold::Lease { store, session, owner, place, .. } = self else { return };
+        let Hold::Lease { store, session, owner, place, lost, .. } = self else { return };
+        // Its place is counted for whoever works in it now.
+        if lost.is_cancelled() {
+            return;
+        }
         let release = async {
             if let Some(record) = place {
                 store.release_place(record).await?;
@@ -118,21 +149,35 @@ async fn take(
         }
     }
     crash::point("session held");
-    let renewing = renew(Arc::clone(&store), id.clone(), owner.clone(), place.clone(), config.session.at_once);
-    Ok(Hold::Lease { store, session: id, owner, place, _renewing: AbortOnDropHandle::new(tokio::spawn(renewing)) })
+    let lost = CancellationToken::new();
+    let renewing = {
+        let (store, id, owner, place) = (Arc::clone(&store), id.clone(), owner.clone(), place.clone());
+        renew(store, id, owner, place, config.session.at_once, lost.clone())
+    };
+    let renewing = AbortOnDropHandle::new(tokio::spawn(renewing));
+    Ok(Hold::Lease { store, session: id, owner, place, lost, _renewing: renewing })
 }
 
-async fn renew(store: Arc<dyn Store>, id: String, owner: String, place: Option<Box<SessionRecord>>, most: u32) {
+/// Prolongs a lease until somebody else has it.
+async fn renew(
+    store: Arc<dyn Store>,
+    id: String,
+    owner: String,
+    place: Option<Box<SessionRecord>>,
+    most: u32,
+    lost: CancellationToken,
+) {
     loop {
         tokio::time::sleep(LEASE / 3).await;
-        let renewed = async {
-            if let Some(record) = &place {
-                store.take_place(record, most, LEASE).await?;
-            }
-            store.take_lease(&id, &owner, LEASE).await
-        };
-        // Writes say it when the session is lost.
-        if let Err(error) = renewed.await {
+        match store.take_lease(&id, &owner, LEASE).await {
+            Ok(true) => {}
+            Ok(false) => return lost.cancel(),
+            // It is ours as long as nobody else takes it.
+            Err(error) => tracing::warn!("{error}"),
+        }
+        if let Some(record) = &place
+            && let Err(error) = store.take_place(record, most, LEASE).await
+        {
             tracing::warn!("{error}");
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use super::hold::{hold, hold_id, process_name};
+pub(super) use super::hold::{Hold, hold, hold_id, process_name};
 use super::more_toolkits::Service;
 use super::toolkit_files::Reader;
 use super::{Failure, more_toolkits, secrets, shipped_toolkits};

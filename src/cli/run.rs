@@ -99,7 +99,7 @@ impl Run {
             Some(session) => session,
             None => open::session(&config, store, None).await?,
         };
-        let _hold = open::hold(&config, &session).await?;
+        let hold = open::hold(&config, &session).await?;
         if session.record().title.is_empty() {
             session.set_title(format!("run {name}"));
             session.save().await?;
@@ -110,7 +110,7 @@ impl Run {
             limits: config.interpreter.limits.clone(),
             ..Order::default()
         };
-        perform(&gate, &interpreter, session, Some(&program), order, self.json).await
+        hold.while_held(perform(&gate, &interpreter, session, Some(&program), order, self.json)).await
     }
 
     /// Says, as an event, that the program cannot run. Without a session to belong to it is shown and not stored.
