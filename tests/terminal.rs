@@ -1,13 +1,18 @@
 //! The binary at a terminal, and at pipes that close early or are read slowly.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 #[path = "terminal/cards.rs"]
 mod cards;
 #[path = "terminal/hot_plug.rs"]
 mod hot_plug;
+#[path = "terminal/lost.rs"]
+mod lost;
 #[path = "terminal/policy.rs"]
 mod policy;
+#[path = "stores/server.rs"]
+#[expect(dead_code, reason = "the stores' own tests use more of it")]
+mod server;
 #[path = "terminal/servers.rs"]
 mod servers;
 #[path = "terminal/waiting.rs"]

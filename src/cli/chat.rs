@@ -165,7 +165,7 @@ impl Conversation {
 
     /// What work in the session came to. If somebody else has the session meanwhile, it is read anew.
     async fn after<T>(&mut self, hold: &open::Hold, done: Result<T, Failure>) -> Result<T, Failure> {
-        if done.is_err() && hold.is_lost().await {
+        if done.is_err() && hold.is_lost() {
             let id = self.session.record().id.clone();
             let session = open::session(&self.config, Arc::clone(&self.store), Some(&id)).await?;
             self.events = session.subscribe();

@@ -14,8 +14,8 @@ use crate::config::{Config, StorePlace};
 use crate::crash;
 use crate::record::SessionRecord;
 use crate::session::Session;
-use crate::store::Store;
 use crate::store::packing::content_hash;
+use crate::store::{Store, StoreError};
 
 /// How long a session in Redis belongs to a process that is not heard of.
 const LEASE: Duration = Duration::from_secs(15);
@@ -51,18 +51,26 @@ impl Hold {
         Failure: From<E>,
     {
         let Hold::Lease { lost, session, .. } = self else { return Ok(work.await?) };
-        tokio::select! {
+        let done = tokio::select! {
             biased;
-            () = lost.cancelled() => Err(Failure::new(5, "another fimble took this session over, so this one stopped its work in it")
-                .with_hint(format!("`fimble sessions follow {session}` shows what it does"))),
-            done = work => Ok(done?),
-        }
+            () = lost.cancelled() => return Err(taken_over(session)),
+            done = work => done,
+        };
+        done.map_err(|error| {
+            let failure = Failure::from(error);
+            // A write may find it before the next renewal does.
+            let found = [StoreError::NotOwner(session.clone()), StoreError::Stale(session.clone())];
+            if !found.iter().any(|error| error.to_string() == failure.message) {
+                return failure;
+            }
+            lost.cancel();
+            taken_over(session)
+        })
     }
 
-    /// True if somebody else has the session by now.
-    pub(super) async fn is_lost(&self) -> bool {
-        let Hold::Lease { store, session, owner, lost, .. } = self else { return false };
-        lost.is_cancelled() || matches!(store.take_lease(session, owner, LEASE).await, Ok(false))
+    /// True if somebody else was found to have the session.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, Hold::Lease { lost, .. } if lost.is_cancelled())
     }
 
     /// Leaves nothing of a session that is gone: whoever still waits for it finds that out.
@@ -92,6 +100,11 @@ impl Drop for Hold {
             tracing::warn!("{error}");
         }
     }
+}
+
+fn taken_over(session: &str) -> Failure {
+    Failure::new(5, "another fimble took this session over, so this one stopped its work in it")
+        .with_hint(format!("`fimble sessions follow {session}` shows what it does"))
 }
 
 /// Takes a session for this process, to work in it.
