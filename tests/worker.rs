@@ -455,3 +455,11 @@ fn workers_need_a_store_that_can_be_shared() {
     let told = String::from_utf8(worker.stderr).unwrap();
     assert!(told.contains("workers share a Redis") && told.contains("hint: name one: `--store redis://"), "{told}");
 }
+
+#[test]
+fn a_worker_makes_at_least_one_turn_at_a_time() {
+    let worker = Command::new(env!("CARGO_BIN_EXE_fimble")).args(["worker", "--turns", "0"]).output().unwrap();
+    assert_eq!(worker.status.code(), Some(2));
+    let told = String::from_utf8(worker.stderr).unwrap();
+    assert!(told.contains("invalid value '0' for '--turns <N>': 0 is not in 1..=1024"), "{told}");
+}
