@@ -16,6 +16,7 @@ use crate::crash;
 use crate::gate::{Approval, Attendant, Consent, waiting};
 use crate::record::SessionRecord;
 use crate::session::{self, Session};
+use crate::registry::View;
 use crate::store::redis::{TurnKind, TurnRequest, Turns};
 use crate::store::{Store, StoreError};
 
@@ -72,6 +73,8 @@ pub struct Worker {
     /// The limits of sessions.
     pub session: session::Config,
 }
+    /// What of the toolkits its sessions see.
+    pub view: View,
 
 impl Worker {
     /// Works until `cancel`; turns under way are then cut off and given back, so that another worker goes on with them at once.
@@ -237,8 +240,8 @@ impl Worker {
     /// Makes the turn; when it goes on, if it sleeps or waits for a task.
     async fn turn(&self, request: &TurnRequest, cancel: &CancellationToken) -> Result<Option<Timestamp>, AgentError> {
         let TurnRequest { id, session, tenant, user, kind } = request;
-        let mut session =
-            Session::open(Arc::clone(&self.store), session, tenant, user).await?.with_config(self.session);
+        let session = Session::open(Arc::clone(&self.store), session, tenant, user).await?;
+        let mut session = session.with_config(self.session).with_view(self.view.clone());
         let attendant = Arc::new(Nobody);
         match kind {
             TurnKind::Message { text } if !session.has_begun(id).await? => {

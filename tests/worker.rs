@@ -441,6 +441,19 @@ async fn a_turn_that_waits_for_a_task_leaves_its_worker_and_goes_on_with_any() {
     assert!(told.contains("« Bread."), "{told}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sessions_of_a_worker_see_only_what_it_was_started_with() {
+    let world = World::new("await count_toolkit.add(file='FOLDER/all')\n").await;
+    let command = ["--only", "git_toolkit", "-c", "agent.max_refusals=1", "worker", "--lease", "2"];
+    let worker = world.fimble(&command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let id = world.send("Count");
+    until("the end of the turn", || world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    end(worker);
+    let told = String::from_utf8(world.run(&["sessions", "show", &id]).stdout).unwrap();
+    assert!(told.contains("« I stopped because the model wrote 1 programs in a row that cannot run"), "{told}");
+    assert_eq!(world.lines("all"), 0);
+}
+
 #[test]
 fn workers_need_a_store_that_can_be_shared() {
     let folder = TempDir::new().unwrap();

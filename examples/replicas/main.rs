@@ -82,6 +82,7 @@ async fn worker(address: &Address, name: &str, lease: Duration, turns: usize) ->
         lease,
         at_once: 1,
         session: fimble::session::Config::default(),
+        view: fimble::registry::View::default(),
     })
 }
 

@@ -53,6 +53,7 @@ impl WorkerCommand {
             lease: Duration::from_secs(self.lease),
             at_once: self.turns.into(),
             session: config.session,
+            view: config.toolkits.session,
         };
         worker.work(&cancel).await;
         stop.abort();

@@ -165,6 +165,9 @@ fn a_view_is_the_same_for_the_prompt_the_checker_and_the_gate() {
     // What a session leaves of it.
     let output = home.output(&["--only", "*.cpu", "run", "-"], "print(await system_toolkit.describe('host_toolkit'))");
     assert_eq!(stdout(&output).matches("async def ").count(), 1, "{}", stderr(&output));
+    let output = home.output(&["--only", "*.cpu", "prompt", "show", "Hello"], "");
+    let shown = stdout(&output);
+    assert!(shown.contains("class host_toolkit") && !shown.contains("class files_toolkit"), "{shown}");
     let output = home.output(&["--only", "*.cpu", "run", "-"], "print(await files_toolkit.read('x'))");
     assert!(stderr(&output).contains("files_toolkit"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(1));
