@@ -11,12 +11,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentError, Message};
+use crate::agent::{Agent, AgentError, Message, tell_failure};
 use crate::crash;
+use crate::event::EventKind;
 use crate::gate::{Approval, Attendant, Consent, waiting};
 use crate::record::SessionRecord;
-use crate::session::{self, Session};
 use crate::registry::View;
+use crate::session::{self, Session};
 use crate::store::redis::{TurnKind, TurnRequest, Turns};
 use crate::store::{Store, StoreError};
 
@@ -72,9 +73,9 @@ pub struct Worker {
     pub at_once: usize,
     /// The limits of sessions.
     pub session: session::Config,
-}
     /// What of the toolkits its sessions see.
     pub view: View,
+}
 
 impl Worker {
     /// Works until `cancel`; turns under way are then cut off and given back, so that another worker goes on with them at once.
@@ -246,7 +247,15 @@ impl Worker {
         match kind {
             TurnKind::Message { text } if !session.has_begun(id).await? => {
                 let message = Message { id: id.clone(), text: text.clone() };
-                self.agent.turn(&mut session, message, attendant, cancel).await?;
+                let turned = self.agent.turn(&mut session, message, attendant, cancel).await;
+                if let Err(error @ AgentError::Refused(_)) = &turned {
+                    // Whoever sent it sees nothing but the session's events.
+                    let (thread_id, run_id) = (session.record().id.clone(), id.clone());
+                    session.emitter().emit(EventKind::RunStarted { thread_id, run_id });
+                    tell_failure(&session, error);
+                    session.save().await?;
+                }
+                turned?;
             }
             _ => drop(self.agent.resume(&mut session, attendant, cancel).await?),
         }

@@ -454,6 +454,24 @@ async fn the_sessions_of_a_worker_see_only_what_it_was_started_with() {
     assert_eq!(world.lines("all"), 0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_a_hook_refuses_is_told_to_whoever_follows() {
+    let world = World::new("await count_toolkit.add(file='FOLDER/all')\n").await;
+    std::fs::create_dir_all(world.path("config/fimble")).unwrap();
+    let hook = "[[gate.hooks.UserPromptSubmit]]\ncommand = ['sh', '-c', 'echo not today >&2; exit 2']\n";
+    std::fs::write(world.path("config/fimble/config.toml"), hook).unwrap();
+    let worker = world.worker();
+    let id = world.send("Count");
+    until("the end of the turn", || world.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
+    end(worker);
+    let followed = world.run(&["sessions", "follow", &id, "--until-idle"]);
+    let text = String::from_utf8(followed.stdout).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap();
+    assert_eq!((&last["type"], &last["code"]), (&json!("RUN_ERROR"), &json!("hook")), "{text}");
+    assert!(last["message"].as_str().unwrap().contains("not today"), "{text}");
+    assert_eq!(world.lines("all"), 0);
+}
+
 #[test]
 fn workers_need_a_store_that_can_be_shared() {
     let folder = TempDir::new().unwrap();
