@@ -17,6 +17,7 @@ _PLAIN = {str, bool, type(None)}
 _TEXT_KEYS = (("datetime", "date"), ("pathlib", "PurePath"), ("uuid", "UUID"))
 # The host takes a call of more values, names of fields included, for a forgery: `VALUES` in `src/interpreter/message.rs`.
 MOST = 1_000_000 - 100
+_MISSING = "; pass None where one is missing"
 
 
 class Where:
@@ -65,7 +66,7 @@ def _convert(value, where, depth):
         return value
     if kind is float:
         if value - value != 0.0:
-            raise TypeError(f"{where}: {value} is no number a toolkit can take")
+            raise TypeError(f"{where}: {value} is no number a toolkit can take{'' if value == value else _MISSING}")
         return value
     if depth > _DEPTH:
         raise TypeError(f"{where}: nested deeper than {_DEPTH} levels, or contains itself")
@@ -113,7 +114,10 @@ def _other(value, where, depth):
         fields = dataclasses.fields(value)
         return {field.name: _convert(getattr(value, field.name), where, depth + 1) for field in fields}
     if is_one(value, "datetime", "date") or is_one(value, "datetime", "time"):
-        return value.isoformat()
+        text = value.isoformat()
+        if text == "NaT":
+            raise TypeError(f"{where}: NaT is no time a toolkit can take{_MISSING}")
+        return text
     if is_one(value, "datetime", "timedelta"):
         return _number(value.total_seconds())
     if is_one(value, "decimal", "Decimal"):
@@ -159,4 +163,6 @@ def _by_behaviour(value, where, depth):
             items.append(_convert(item, where, depth + 1))
         return items
     name = value.__name__ if isinstance(value, type) else type(value).__name__
+    if name == "NAType":
+        raise TypeError(f"{where}: NA is no value a toolkit can take{_MISSING}")
     raise TypeError(f"{where}: a {name} cannot be passed to a toolkit; pass its data as text, numbers, lists or dicts")

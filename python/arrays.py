@@ -123,7 +123,7 @@ def _shape(parts):
     return tuple(parts)
 
 
-def _write(value, build):
+def _write(value, build, items):
     dtype, order = value.dtype, _order(value)
     tree = {"$": "ndarray", "v": None, "d": _dtype_tree(dtype, build), "s": list(value.shape)}
     if order == "F":
@@ -131,7 +131,8 @@ def _write(value, build):
     if not value.flags.writeable:
         tree["w"] = 0
     if dtype.char == "O" or dtype.char == "T":
-        tree["v"] = list(map(build, _items(value)))
+        # Of very many it is not looked at one by one.
+        tree["v"] = list(map(build, items or _items(value)))
     else:
         tree["v"] = b2a_base64(value.tobytes(order), newline=False).decode()
     return tree
@@ -166,7 +167,7 @@ def _fill(reader, value, tree):
         value.setflags(write=False)
 
 
-def _write_scalar(value, build):
+def _write_scalar(value, build, _):
     kind = type(value)
     dtype = value.dtype
     if dtype.char == "U":
@@ -226,7 +227,7 @@ def _learn(numpy):
         SHOWN[id(kind)] = repr
     for kind in {*dtypes, *([text] if text else [])}:
         PACKAGED[id(kind)] = lambda value: ((), len(repr(describe(value))))
-        WRITERS[id(kind)] = lambda value, build: {"$": "dtype", "v": _dtype_tree(value, build)}
+        WRITERS[id(kind)] = lambda value, build, _: {"$": "dtype", "v": _dtype_tree(value, build)}
         SHOWN[id(kind)], TYPE_NAMES[id(kind)] = (lambda value: _short(value)), (lambda value: "dtype")
     HINTS[id(numpy.ma.MaskedArray)] = "cannot be carried; keep its `data` and its `mask`"
     HINTS[id(numpy.matrix)] = HINTS[id(numpy.memmap)] = HINTS[id(numpy.recarray)] = "cannot be carried; keep `np.array` of it"

@@ -48,15 +48,15 @@ def encode(value, names, cap):
         elif survey.records:
             text = '{"$":"records","v":' + dumps(value) + "}"
         else:
-            text = dumps(_Builder(names, survey.shared).build(value))
+            text = dumps(_Builder(names, survey).build(value))
         if not text.isascii():
             text.encode()
     except UnicodeEncodeError:
-        text = dumps(_Builder(names, survey.shared, surrogates=True).build(value))
+        text = dumps(_Builder(names, survey, surrogates=True).build(value))
     except (ValueError, TypeError):
         # A nan, or a number that the plain way has no word for: the builder has one.
         try:
-            text = dumps(_Builder(names, survey.shared, surrogates=True).build(value))
+            text = dumps(_Builder(names, survey, surrogates=True).build(value))
         except RecursionError:
             raise NotCarried(f"it is nested deeper than {DEPTH} levels") from None
     except RecursionError:
@@ -69,10 +69,11 @@ def encode(value, names, cap):
 
 
 class _Survey:
-    """One walk over the value, without recursion: is it plain, what is shared, is it small enough."""
+    """One walk over the value, without recursion: is it plain, what is shared, is it small enough. `parts` has what values of
+    packages are made of, by their id: to take them apart can cost a copy."""
 
     def __init__(self, root, names, cap):
-        self.plain, self.records, self.shared = True, False, set()
+        self.plain, self.records, self.shared, self.parts = True, False, set(), {}
         self._large_numbers = False
         self._names, self._budget, self._cap = names, cap, cap
         try:
@@ -125,6 +126,7 @@ class _Survey:
                 if look is not None:
                     children, size = packaged(look, value)
                     self._spend(size)
+                    self.parts[identity] = children
                 else:
                     children = children_of(value, kind, self._names)
                 # Children made on the spot must live as long as their ids are compared.
@@ -152,8 +154,8 @@ class _Survey:
 class _Builder:
     """Builds the JSON tree. The survey has checked types and depth."""
 
-    def __init__(self, names, shared, surrogates=False):
-        self._names, self._shared, self._surrogates = names, shared, surrogates
+    def __init__(self, names, survey, surrogates=False):
+        self._names, self._shared, self._parts, self._surrogates = names, survey.shared, survey.parts, surrogates
         self._numbers = {}
 
     def build(self, value):
@@ -223,7 +225,11 @@ class _Builder:
             return {"$": "namespace", "v": self._mapping(object.__getattribute__(value, "__dict__").items())}
         write = WRITERS.get(id(kind))
         if write is not None:
-            return packaged(write, value, build) if id(kind) in PACKAGED else write(value, build)
+            look = PACKAGED.get(id(kind))
+            if look is None:
+                return write(value, build)
+            parts = self._parts.get(id(value))
+            return packaged(write, value, build, packaged(look, value)[0] if parts is None else parts)
         if kind is functools.partial:
             return {"$": "partial", "v": [build(value.func), build(value.args), build(value.keywords)]}
         name = self._names.get(value)
@@ -316,7 +322,8 @@ _PLAIN_WRITERS = {
     type(Ellipsis): lambda value, _: {"$": "const", "v": "..."},
     type(NotImplemented): lambda value, _: {"$": "const", "v": "NotImplemented"},
 }  # fmt: skip
-# How a value is written, `(value, build) -> tree`, by the id of its type. The files that know a package add theirs.
+# How a value is written, `(value, build) -> tree`, by the id of its type. The files that know a package add theirs, which are
+# given the parts of `PACKAGED` too: `(value, build, parts) -> tree`.
 WRITERS = {id(kind): write for kind, write in _PLAIN_WRITERS.items()}
 
 

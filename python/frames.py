@@ -225,7 +225,7 @@ def _read(reader, parts, _):
 def _register(kind, name):
     look = _PARTS[name]
     PACKAGED[id(kind)] = lambda value: (list(look(value)), 32)
-    WRITERS[id(kind)] = lambda value, build: {"$": "pandas", "v": [name, *map(build, look(value))]}
+    WRITERS[id(kind)] = lambda _, build, parts: {"$": "pandas", "v": [name, *map(build, parts)]}
 
 
 def _columns(value):

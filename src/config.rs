@@ -4,6 +4,7 @@
 //! project's `.fimble/config.toml`, the user's `$XDG_CONFIG_HOME/fimble/config.toml`, `REDIS_URL`, defaults. `REDIS_URL` comes
 //! so late because many programs read it: any `store` that was meant for Fimble wins.
 
+mod numbers;
 mod place;
 mod secrets;
 mod services;
@@ -20,7 +21,6 @@ pub use self::place::{Place, StorePlace};
 pub use self::secrets::{SecretFile, SecretPlaces, is_secret_name};
 pub use self::services::{A2a, OpenApi};
 pub use self::toolkits::{On, Toolkits};
-use crate::gate::HookEvent;
 use crate::{agent, gate, interpreter, llm, program, prompt, session};
 
 /// All settings.
@@ -103,9 +103,6 @@ const USER_ONLY: [&str; 40] = [
     "toolkits.openapi",
     "toolkits.a2a",
 ];
-
-/// The most seconds for which a session is kept. A hundred years.
-const MOST_KEPT: u64 = 3_153_600_000;
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -235,57 +232,14 @@ impl Config {
             merged.insert("store".to_owned(), Value::String(url));
         }
         let mut config = typed(merged, "the configuration")?;
-        config.check_seconds()?;
+        config.check_numbers()?;
         let packages = &mut config.interpreter.packages_folder;
         *packages = packages.take().or_else(packages_folder);
         let locks = &mut config.gate.lock_folder;
         *locks = locks.take().or_else(|| Some(folders()?.data.join("resources")));
         Ok(config)
     }
-
-    /// Seconds that are negative or no number would switch a limit off.
-    fn check_seconds(&self) -> Result<(), ConfigError> {
-        let seconds = [
-            ("interpreter.limits.wall_s", self.interpreter.limits.wall_s),
-            ("interpreter.start_s", self.interpreter.start_s),
-            ("gate.call_timeout_s", self.gate.call_timeout_s),
-            ("gate.turn_s", self.gate.turn_s),
-            ("gate.sleep_s", self.gate.sleep_s),
-            ("gate.grace_s", self.gate.grace_s),
-            ("secrets.command_s", self.secrets.command_s),
-            ("llm.timeouts.connect_s", self.llm.timeouts.connect_s),
-            ("llm.timeouts.first_token_s", self.llm.timeouts.first_token_s),
-            ("llm.timeouts.idle_s", self.llm.timeouts.idle_s),
-            ("llm.timeouts.total_s", self.llm.timeouts.total_s),
-        ];
-        if let Some(seconds) = self.store_keep_s.filter(|seconds| !(1..=MOST_KEPT).contains(seconds)) {
-            return Err(ConfigError {
-                origin: "store_keep_s".to_owned(),
-                message: format!("{seconds} is out of range\n\nhint: give 1 to {MOST_KEPT}, or leave it out"),
-            });
-        }
-        if let Some(wait) = self.store_replicas_ms.filter(|wait| !(1..=60_000).contains(wait)) {
-            return Err(ConfigError {
-                origin: "store_replicas_ms".to_owned(),
-                message: format!("{wait} is out of range\n\nhint: give 1 to 60000, or leave it out"),
-            });
-        }
-        let hooks = HookEvent::ALL.into_iter().flat_map(|event| self.gate.hooks.of(event));
-        let seconds = seconds.into_iter().chain(hooks.map(|hook| ("gate.hooks: timeout_s", hook.timeout_s)));
-        match seconds.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= MOST_SECONDS)) {
-            None => Ok(()),
-            Some((name, value)) => Err(ConfigError {
-                origin: name.to_owned(),
-                message: format!(
-                    "{value} is no number of seconds\n\nhint: give more than 0 and at most {MOST_SECONDS}"
-                ),
-            }),
-        }
-    }
 }
-
-/// The most seconds that a setting can have: 31 days.
-const MOST_SECONDS: f64 = 2_678_400.0;
 
 fn read_file(file: &Path) -> Result<Option<Table>, ConfigError> {
     let failed = |message: String| ConfigError { origin: file.display().to_string(), message };
@@ -371,9 +325,14 @@ fn check(table: &Table, origin: &str) -> Result<(), ConfigError> {
 }
 
 fn typed(table: Table, origin: &str) -> Result<Config, ConfigError> {
-    table.try_into().map_err(|error: toml::de::Error| ConfigError {
-        origin: origin.to_owned(),
-        message: error.message().to_owned(),
+    serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
+        let setting = error.path().to_string();
+        let message = numbers::explained(&setting, error.inner().message());
+        // Of a file it is not known yet which of its settings is meant.
+        let name = format!("`{setting}`");
+        let is_known = setting == "." || origin.contains(&name) || message.contains(&name);
+        let message = if is_known { message } else { format!("{name}: {message}") };
+        ConfigError { origin: origin.to_owned(), message }
     })
 }
 
@@ -477,7 +436,7 @@ mod tests {
         }
         let flags = vec!["interpreter.limits.wall_s=-5.0".to_owned()];
         let error = Config::read(&Sources { flags, ..Sources::default() }).unwrap_err();
-        assert!(error.to_string().starts_with("interpreter.limits.wall_s: -5 is no number of seconds"), "{error}");
+        assert!(error.to_string().starts_with("interpreter.limits.wall_s: -5 is out of range"), "{error}");
     }
 
     #[test]

@@ -11,10 +11,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentError, Message};
+use crate::agent::{Agent, AgentError, Message, tell_failure};
 use crate::crash;
+use crate::event::EventKind;
 use crate::gate::{Approval, Attendant, Consent, waiting};
 use crate::record::SessionRecord;
+use crate::registry::View;
 use crate::session::{self, Session};
 use crate::store::redis::{TurnKind, TurnRequest, Turns};
 use crate::store::{Store, StoreError};
@@ -28,6 +30,13 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// How long a worker whose store is away waits before it looks again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a worker that is told to stop tries to give its turns back. Those that it could not, another one finds when their
+/// lease is over.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// Longer than any lease: whoever looks for turns whose worker is not heard of takes one that is so old at once.
+const LONG_AGO: Duration = Duration::from_secs(86_400);
 
 /// Nobody is there, and nobody waits: what takes long is gone on with by whoever takes it then.
 struct Nobody;
@@ -64,29 +73,32 @@ pub struct Worker {
     pub at_once: usize,
     /// The limits of sessions.
     pub session: session::Config,
+    /// What of the toolkits its sessions see.
+    pub view: View,
 }
 
 impl Worker {
-    /// Works until `cancel`; turns under way are then cut off, and go on wherever they are taken next.
+    /// Works until `cancel`; turns under way are then cut off and given back, so that another worker goes on with them at once.
     pub async fn work(self, cancel: &CancellationToken) {
         let places = Arc::new(Semaphore::new(self.at_once.max(1)));
         let at_work = AtWork::default();
         let mut under_way = JoinSet::new();
+        // What is given back must not be taken again by this very worker, so that comes after its last look.
+        let stop = CancellationToken::new();
         loop {
             let place = tokio::select! {
+                biased;
                 () = cancel.cancelled() => break,
                 place = Arc::clone(&places).acquire_owned() => place,
             };
-            let taken = tokio::select! {
-                () = cancel.cancelled() => break,
-                taken = self.turns.take(&self.name, self.lease, WAIT) => taken,
-            };
+            // Not left in the middle: what the server has handed out must be given back.
+            let Some(taken) = in_time(cancel, self.turns.take(&self.name, self.lease, WAIT)).await else { break };
             while under_way.try_join_next().is_some() {}
             match taken {
                 Ok(Some(taken)) => {
-                    let (worker, at_work) = (self.clone(), at_work.clone());
+                    let (worker, at_work, stop) = (self.clone(), at_work.clone(), stop.clone());
                     under_way.spawn(async move {
-                        worker.make_all(taken, &at_work).await;
+                        in_time(&stop, worker.make_all(taken, &at_work, &stop)).await;
                         drop(place);
                     });
                 }
@@ -100,22 +112,31 @@ impl Worker {
                 }
             }
         }
-        under_way.shutdown().await;
+        stop.cancel();
+        while under_way.join_next().await.is_some() {}
     }
 
-    /// Makes one turn, and those of its session that wait for it.
-    async fn make_all(&self, first: (String, TurnRequest), at_work: &AtWork) {
+    /// Makes one turn, and those of its session that wait for it; at `stop`, gives them back.
+    async fn make_all(&self, first: (String, TurnRequest), at_work: &AtWork, stop: &CancellationToken) {
         let mut next = Some(first);
         while let Some((entry, request)) = next {
             // A process that was stopped for a while is handed its own turns.
             let Some(_mark) = at_work.enter(&entry) else { return };
             crash::point("entry taken");
-            next = self.make(&entry, &request).await;
+            next = match stop.is_cancelled() {
+                true => self.give_back(&entry).await,
+                false => self.make(&entry, &request, stop).await,
+            };
         }
     }
 
     /// Makes one turn, or leaves it for later; then the session's next one, if it had to wait for this one.
-    async fn make(&self, entry: &str, request: &TurnRequest) -> Option<(String, TurnRequest)> {
+    async fn make(
+        &self,
+        entry: &str,
+        request: &TurnRequest,
+        stop: &CancellationToken,
+    ) -> Option<(String, TurnRequest)> {
         let TurnRequest { id, session, .. } = request;
         // Two turns of this very worker are not one owner.
         let owner = format!("{}/{entry}", self.name);
@@ -148,18 +169,27 @@ impl Worker {
         };
         crash::point("place taken");
         let cut_off = CancellationToken::new();
+        // One that is cut off is dropped where it is, as if its worker had died: its journal says how it goes on.
         let made = tokio::select! {
-            made = self.turn(request, &cut_off) => made,
-            error = self.hold(entry, &owner, &record) => Err(error.into()),
+            made = self.turn(request, &cut_off) => Some(made),
+            error = self.hold(entry, &owner, &record) => Some(Err(error.into())),
+            () = stop.cancelled() => None,
         };
         crash::point("turn made");
-        if let Err(error) = self.store.release_place(&record).await {
+        // That of a session that is lost is counted for whoever has it now.
+        let is_lost = matches!(made, Some(Err(AgentError::Store(StoreError::NotOwner(_)))));
+        if !is_lost && let Err(error) = self.store.release_place(&record).await {
             tracing::warn!("session {session}: {error}");
         }
         let ends = match made {
             // If it cannot be woken it is not done: another one finds it, and that it sleeps.
-            Ok(until) => self.wake(request, until).await.map_err(AgentError::from),
-            Err(error) => Err(error),
+            Some(Ok(until)) => self.wake(request, until).await.map_err(AgentError::from),
+            Some(Err(error)) => Err(error),
+            None => {
+                // Whoever takes the entry finds the session free.
+                self.release(session, &owner).await;
+                return self.give_back(entry).await;
+            }
         };
         self.release(session, &owner).await;
         crash::point("lease released");
@@ -193,7 +223,16 @@ impl Worker {
     }
 
     async fn put_off(&self, entry: &str) -> Option<(String, TurnRequest)> {
-        if let Err(error) = self.turns.put_off(&self.name, entry, self.lease, AGAIN).await {
+        self.leave(entry, self.lease, AGAIN).await
+    }
+
+    /// Leaves an entry for whoever looks next, however long a lease that one waits for.
+    async fn give_back(&self, entry: &str) -> Option<(String, TurnRequest)> {
+        self.leave(entry, LONG_AGO, Duration::ZERO).await
+    }
+
+    async fn leave(&self, entry: &str, abandoned: Duration, after: Duration) -> Option<(String, TurnRequest)> {
+        if let Err(error) = self.turns.put_off(&self.name, entry, abandoned, after).await {
             tracing::warn!("{error}");
         }
         None
@@ -202,13 +241,21 @@ impl Worker {
     /// Makes the turn; when it goes on, if it sleeps or waits for a task.
     async fn turn(&self, request: &TurnRequest, cancel: &CancellationToken) -> Result<Option<Timestamp>, AgentError> {
         let TurnRequest { id, session, tenant, user, kind } = request;
-        let mut session =
-            Session::open(Arc::clone(&self.store), session, tenant, user).await?.with_config(self.session);
+        let session = Session::open(Arc::clone(&self.store), session, tenant, user).await?;
+        let mut session = session.with_config(self.session).with_view(self.view.clone());
         let attendant = Arc::new(Nobody);
         match kind {
             TurnKind::Message { text } if !session.has_begun(id).await? => {
                 let message = Message { id: id.clone(), text: text.clone() };
-                self.agent.turn(&mut session, message, attendant, cancel).await?;
+                let turned = self.agent.turn(&mut session, message, attendant, cancel).await;
+                if let Err(error @ AgentError::Refused(_)) = &turned {
+                    // Whoever sent it sees nothing but the session's events.
+                    let (thread_id, run_id) = (session.record().id.clone(), id.clone());
+                    session.emitter().emit(EventKind::RunStarted { thread_id, run_id });
+                    tell_failure(&session, error);
+                    session.save().await?;
+                }
+                turned?;
             }
             _ => drop(self.agent.resume(&mut session, attendant, cancel).await?),
         }
@@ -252,6 +299,18 @@ impl Worker {
             tracing::warn!("{error}");
             None
         })
+    }
+}
+
+/// What `work` comes to; `None` if it does not end within [`STOPPING`] of `stop`.
+async fn in_time<T>(stop: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
+    let late = async {
+        stop.cancelled().await;
+        tokio::time::sleep(STOPPING).await;
+    };
+    tokio::select! {
+        done = work => Some(done),
+        () = late => None,
     }
 }
 

@@ -409,3 +409,31 @@ async fn of_a_long_conversation_the_end_is_read_and_more_when_asked() {
     let stored: Vec<_> = stored.iter().map(|segment| (segment.id, segment.content.as_str())).collect();
     assert_eq!(stored, [(1_500, "1500"), (1_501, "pending"), (1_502, "more")]);
 }
+
+/// Between two runs of a round there are events of no round.
+#[tokio::test]
+async fn the_events_of_a_round_that_goes_on_are_all_found_whichever_page_they_are_on() {
+    let place = Place::new();
+    let mut session = place.create().await;
+    run(&mut session, &[], &[]).await;
+    let mut round = begin(&mut session).await;
+    let (prefix, suffix, repairs) = (String::new(), String::new(), Vec::new());
+    session.emitter().emit(EventKind::Custom(Custom::Program { prefix, hole: "pass".to_owned(), suffix, repairs }));
+    (0..10).for_each(|number| session.emitter().emit(notice(&number.to_string())));
+    round.outcome = Some(Outcome::Suspended { on: "sleep".to_owned(), call: "key".to_owned() });
+    session.commit_round(round.clone(), vec![], vec![]).await.unwrap();
+    session.emitter().emit(EventKind::StepFinished { step_name: "act".to_owned() });
+    session.reopen_round().unwrap();
+    // So many that a page of a thousand begins with the event in between.
+    (10..1_009).for_each(|number| session.emitter().emit(notice(&number.to_string())));
+    session.commit_round(round.clone(), vec![], vec![]).await.unwrap();
+    let session = place.reopen(&session).await;
+    let found = session.events_of_open_round().await.unwrap();
+    assert!(matches!(found[0].kind, EventKind::Custom(Custom::Program { .. })), "{:?}", found[0]);
+    let number = |event: &Event| match &event.kind {
+        EventKind::Custom(Custom::Print { text }) => text.parse().ok(),
+        _ => None,
+    };
+    let told: Vec<u32> = found.iter().filter_map(number).collect();
+    assert_eq!(told, (0..1_009).collect::<Vec<u32>>());
+}

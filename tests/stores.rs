@@ -14,6 +14,8 @@ mod examples;
 mod faults;
 #[path = "stores/migration.rs"]
 mod migration;
+#[path = "stores/oldest.rs"]
+mod oldest;
 #[path = "stores/proxy.rs"]
 mod proxy;
 #[path = "stores/redis.rs"]

@@ -1,13 +1,18 @@
 //! The binary at a terminal, and at pipes that close early or are read slowly.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 #[path = "terminal/cards.rs"]
 mod cards;
 #[path = "terminal/hot_plug.rs"]
 mod hot_plug;
+#[path = "terminal/lost.rs"]
+mod lost;
 #[path = "terminal/policy.rs"]
 mod policy;
+#[path = "stores/server.rs"]
+#[expect(dead_code, reason = "the stores' own tests use more of it")]
+mod server;
 #[path = "terminal/servers.rs"]
 mod servers;
 #[path = "terminal/waiting.rs"]
@@ -122,7 +127,15 @@ impl Terminal {
         let mut rest = Vec::new();
         let _ = self.screen.read_to_end(&mut rest);
         self.seen.push_str(&String::from_utf8_lossy(&rest));
-        (code, stdout, self.seen)
+        (code, stdout, std::mem::take(&mut self.seen))
+    }
+}
+
+/// A test that fails leaves nobody behind who waits for keys.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -369,4 +382,34 @@ fn a_conversation_ends_when_it_is_told_to_or_its_terminal_is_closed() {
         kill(Pid::from_raw(terminal.child.id() as i32), signal).unwrap();
         assert_eq!(terminal.end().0, Some(code));
     }
+}
+
+#[test]
+fn a_conversation_in_which_nothing_was_said_does_not_end_for_hooks() {
+    let home = Home::new();
+    let folder = home.folder.path().join("config/fimble");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hook = "[[gate.hooks.SessionEnd]]\ncommand = ['sh', '-c', 'cat > end.json']\n";
+    std::fs::write(folder.join("config.toml"), hook).unwrap();
+    let address = format!("llm.base_url={}", naming_server());
+    let command = home.fimble(&["-c", &address, "-c", "llm.model=m", "-c", "llm.fill=none", "chat"], "");
+    let told = home.folder.path().join("end.json");
+    let mut terminal = Terminal::of(home, command, true);
+    terminal.wait_for("\x1b[6n");
+    terminal.press("\x1b[2;1R");
+    terminal.wait_for("fimble");
+    terminal.press("/quit\r");
+    let home = std::mem::replace(&mut terminal.home, Home::new());
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!told.exists(), "nothing began that could end");
+    drop(home);
+}
+
+#[test]
+fn a_test_that_ends_early_takes_its_process_along() {
+    let terminal = Terminal::run(&[], "await system_toolkit.ask_user('Colour?')\n");
+    let process = Pid::from_raw(i32::try_from(terminal.child.id()).unwrap());
+    assert_eq!(kill(process, None), Ok(()));
+    drop(terminal);
+    assert_eq!(kill(process, None), Err(nix::errno::Errno::ESRCH));
 }

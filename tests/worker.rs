@@ -8,6 +8,8 @@ mod cluster;
 #[path = "worker/failover.rs"]
 mod failover;
 mod in_time;
+#[path = "worker/lost.rs"]
+mod lost;
 #[path = "worker/order.rs"]
 mod order;
 #[path = "agents/scripted.rs"]
@@ -15,6 +17,10 @@ mod scripted;
 #[path = "stores/server.rs"]
 #[expect(dead_code, reason = "the stores' own tests use more of it")]
 mod server;
+#[path = "worker/settings.rs"]
+mod settings;
+#[path = "worker/stop.rs"]
+mod stop;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};

@@ -83,6 +83,7 @@ async fn worker(address: &Address, name: &str, lease: Duration, turns: usize) ->
         lease,
         at_once: 1,
         session: fimble::session::Config::default(),
+        view: fimble::registry::View::default(),
     })
 }
 

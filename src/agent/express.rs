@@ -45,11 +45,7 @@ pub(super) async fn express(
         // The turn stays: it can be gone on with once what failed is there again.
         Err(error) => {
             session.set_status(SessionStatus::Idle);
-            let message = match error.hint() {
-                Some(hint) => format!("{error}\n\nhint: {hint}"),
-                None => error.to_string(),
-            };
-            session.emitter().emit(EventKind::RunError { message, code: error.code().to_owned() });
+            tell_failure(session, error);
         }
     }
     crash::point("turn settled");
@@ -72,6 +68,15 @@ fn host_reply(verdict: &Verdict) -> Option<&str> {
         }
         Verdict::Cancelled => Some("Stopped."),
     }
+}
+
+/// Says, as an event of the session, why a turn came to nothing.
+pub fn tell_failure(session: &Session, error: &AgentError) {
+    let message = match error.hint() {
+        Some(hint) => format!("{error}\n\nhint: {hint}"),
+        None => error.to_string(),
+    };
+    session.emitter().emit(EventKind::RunError { message, code: error.code().to_owned() });
 }
 
 impl AgentError {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use edit::{Edited, Pending};
+pub use express::tell_failure;
 pub use perceive::tell_isolation;
 pub use turn::{Cause, Progress, Verdict};
 

@@ -152,28 +152,40 @@ impl Conversation {
 
     /// Answers one message; the exit code says how the turn ended.
     async fn answer(&mut self, message: &str) -> Result<ExitCode, Failure> {
-        let _hold = open::hold(&self.config, &self.session).await?;
+        let hold = open::hold(&self.config, &self.session).await?;
         let cancel = CancellationToken::new();
         let stop = open::cancel_on_interrupt(&cancel);
         let attendant = Arc::new(self.screen.person());
         let turn = self.agent.turn(&mut self.session, message, attendant, &cancel);
-        let verdict = self.screen.watch(&mut self.events, turn).await;
+        let verdict = hold.while_held(self.screen.watch(&mut self.events, turn)).await;
         stop.abort();
-        Ok(resume::turn_code(&self.session.record().id, &verdict?))
+        let verdict = self.after(&hold, verdict).await?;
+        Ok(resume::turn_code(&self.session.record().id, &verdict))
+    }
+
+    /// What work in the session came to. If somebody else has the session meanwhile, it is read anew.
+    async fn after<T>(&mut self, hold: &open::Hold, done: Result<T, Failure>) -> Result<T, Failure> {
+        if done.is_err() && hold.is_lost() {
+            let id = self.session.record().id.clone();
+            let session = open::session(&self.config, Arc::clone(&self.store), Some(&id)).await?;
+            self.events = session.subscribe();
+            self.session = session;
+        }
+        done
     }
 
     /// Goes on with the session's turn if it was cut off or waits.
     async fn go_on(&mut self) -> Result<(), Failure> {
         let Some(state) = resume::state(&self.agent, &self.session).await? else { return Ok(()) };
         self.note(&format!("{state} · going on with it, Ctrl-C stops"));
-        let _hold = open::hold(&self.config, &self.session).await?;
+        let hold = open::hold(&self.config, &self.session).await?;
         let cancel = CancellationToken::new();
         let stop = open::cancel_on_interrupt(&cancel);
         let attendant = Arc::new(self.screen.person());
         let turn = self.agent.resume(&mut self.session, attendant, &cancel);
-        let verdict = self.screen.watch(&mut self.events, turn).await;
+        let verdict = hold.while_held(self.screen.watch(&mut self.events, turn)).await;
         stop.abort();
-        verdict.map(drop).map_err(Failure::from)
+        self.after(&hold, verdict).await.map(drop)
     }
 
     /// Reads messages and commands until the user leaves.
@@ -279,11 +291,12 @@ impl Conversation {
 
     /// Lets the person write what is left of the last program.
     async fn edit(&mut self) -> Result<(), Failure> {
-        let _hold = open::hold(&self.config, &self.session).await?;
+        let hold = open::hold(&self.config, &self.session).await?;
         let pending = edit::pending(&self.session).await?;
         let (agent, session) = (&self.agent, &mut self.session);
-        let mut work = edit::Work { agent, session, screen: &mut self.screen, events: &mut self.events };
-        work.edit(&pending).await
+        let mut work = edit::Work { agent, session, screen: &mut self.screen, events: &mut self.events, hold: &hold };
+        let edited = work.edit(&pending).await;
+        self.after(&hold, edited).await
     }
 
     /// Tells hooks that the session is left.

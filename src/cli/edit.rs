@@ -33,7 +33,7 @@ pub(super) async fn edit_and_go_on(
     how.apply(&mut config);
     let store = open::store(&config).await?;
     let mut session = open::session(&config, store, Some(id)).await?;
-    let _hold = open::hold(&config, &session).await?;
+    let hold = open::hold(&config, &session).await?;
     let pending = pending(&session).await?;
     let text = match file {
         Some(file) => Some(read(file)?),
@@ -48,7 +48,7 @@ pub(super) async fn edit_and_go_on(
     let mut screen = Screen::of_conversation(if how.json { Format::Json } else { Format::Text });
     screen.recall(&session.events_of_open_round().await?);
     let _listener = open::listen(&agent.parts.gate);
-    let mut work = Work { agent: &agent, session: &mut session, screen: &mut screen, events: &mut events };
+    let mut work = Work { agent: &agent, session: &mut session, screen: &mut screen, events: &mut events, hold: &hold };
     let verdict = match (work.run(&text).await?, file) {
         (Edited::Ran(verdict), _) => verdict,
         (Edited::Refused(refusal), Some(_)) => return Err(refused(&refusal)),
@@ -71,6 +71,7 @@ pub(super) struct Work<'a> {
     pub(super) session: &'a mut Session,
     pub(super) screen: &'a mut Screen,
     pub(super) events: &'a mut tokio::sync::mpsc::UnboundedReceiver<Event>,
+    pub(super) hold: &'a open::Hold,
 }
 
 impl Work<'_> {
@@ -105,7 +106,7 @@ impl Work<'_> {
         let stop = open::cancel_on_interrupt(&cancel);
         let attendant = Arc::new(self.screen.person());
         let work = self.agent.edit(self.session, text, attendant, &cancel);
-        let edited = self.screen.watch(self.events, work).await;
+        let edited = self.hold.while_held(self.screen.watch(self.events, work)).await;
         stop.abort();
         edited?.ok_or_else(|| Failure::usage("the program has changed meanwhile").with_hint("look at it again"))
     }

@@ -128,7 +128,7 @@ impl Eval {
         let agent = open::agent(&config).await?;
         let _listener = open::listen(&agent.parts.gate);
         let store = Arc::new(Sqlite::in_memory()?);
-        let mut session = Session::create(store, open::TENANT, &open::user(), "").await?;
+        let mut session = open::session(&config, store, None).await?;
         let begun = Instant::now();
         let mut misses = Vec::new();
         for message in &task.ask {

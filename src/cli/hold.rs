@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Failure;
@@ -13,8 +14,8 @@ use crate::config::{Config, StorePlace};
 use crate::crash;
 use crate::record::SessionRecord;
 use crate::session::Session;
-use crate::store::Store;
 use crate::store::packing::content_hash;
+use crate::store::{Store, StoreError};
 
 /// How long a session in Redis belongs to a process that is not heard of.
 const LEASE: Duration = Duration::from_secs(15);
@@ -33,11 +34,45 @@ pub(super) enum Hold {
         session: String,
         owner: String,
         place: Option<Box<SessionRecord>>,
+        /// Cancelled when somebody else has it.
+        lost: CancellationToken,
         _renewing: AbortOnDropHandle<()>,
     },
 }
 
 impl Hold {
+    /// What `work` in the session comes to. Once somebody else has the session, it is dropped where it is: nothing that it would
+    /// still write is taken.
+    ///
+    /// # Errors
+    /// Those of the work, or that another process took the session over.
+    pub(super) async fn while_held<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
+    where
+        Failure: From<E>,
+    {
+        let Hold::Lease { lost, session, .. } = self else { return Ok(work.await?) };
+        let done = tokio::select! {
+            biased;
+            () = lost.cancelled() => return Err(taken_over(session)),
+            done = work => done,
+        };
+        done.map_err(|error| {
+            let failure = Failure::from(error);
+            // A write may find it before the next renewal does.
+            let found = [StoreError::NotOwner(session.clone()), StoreError::Stale(session.clone())];
+            if !found.iter().any(|error| error.to_string() == failure.message) {
+                return failure;
+            }
+            lost.cancel();
+            taken_over(session)
+        })
+    }
+
+    /// True if somebody else was found to have the session.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, Hold::Lease { lost, .. } if lost.is_cancelled())
+    }
+
     /// Leaves nothing of a session that is gone: whoever still waits for it finds that out.
     pub(super) fn of_removed(self) {
         if let Hold::File { path, .. } = &self {
@@ -49,7 +84,11 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let Hold::Lease { store, session, owner, place, .. } = self else { return };
+        let Hold::Lease { store, session, owner, place, lost, .. } = self else { return };
+        // Its place is counted for whoever works in it now.
+        if lost.is_cancelled() {
+            return;
+        }
         let release = async {
             if let Some(record) = place {
                 store.release_place(record).await?;
@@ -61,6 +100,11 @@ impl Drop for Hold {
             tracing::warn!("{error}");
         }
     }
+}
+
+fn taken_over(session: &str) -> Failure {
+    Failure::new(5, "another fimble took this session over, so this one stopped its work in it")
+        .with_hint(format!("`fimble sessions follow {session}` shows what it does"))
 }
 
 /// Takes a session for this process, to work in it.
@@ -118,21 +162,35 @@ async fn take(
         }
     }
     crash::point("session held");
-    let renewing = renew(Arc::clone(&store), id.clone(), owner.clone(), place.clone(), config.session.at_once);
-    Ok(Hold::Lease { store, session: id, owner, place, _renewing: AbortOnDropHandle::new(tokio::spawn(renewing)) })
+    let lost = CancellationToken::new();
+    let renewing = {
+        let (store, id, owner, place) = (Arc::clone(&store), id.clone(), owner.clone(), place.clone());
+        renew(store, id, owner, place, config.session.at_once, lost.clone())
+    };
+    let renewing = AbortOnDropHandle::new(tokio::spawn(renewing));
+    Ok(Hold::Lease { store, session: id, owner, place, lost, _renewing: renewing })
 }
 
-async fn renew(store: Arc<dyn Store>, id: String, owner: String, place: Option<Box<SessionRecord>>, most: u32) {
+/// Prolongs a lease until somebody else has it.
+async fn renew(
+    store: Arc<dyn Store>,
+    id: String,
+    owner: String,
+    place: Option<Box<SessionRecord>>,
+    most: u32,
+    lost: CancellationToken,
+) {
     loop {
         tokio::time::sleep(LEASE / 3).await;
-        let renewed = async {
-            if let Some(record) = &place {
-                store.take_place(record, most, LEASE).await?;
-            }
-            store.take_lease(&id, &owner, LEASE).await
-        };
-        // Writes say it when the session is lost.
-        if let Err(error) = renewed.await {
+        match store.take_lease(&id, &owner, LEASE).await {
+            Ok(true) => {}
+            Ok(false) => return lost.cancel(),
+            // It is ours as long as nobody else takes it.
+            Err(error) => tracing::warn!("{error}"),
+        }
+        if let Some(record) = &place
+            && let Err(error) = store.take_place(record, most, LEASE).await
+        {
             tracing::warn!("{error}");
         }
     }

@@ -23,8 +23,8 @@ pub(super) type Told = (String, Result<String, Failure>);
 /// A file of MCP servers that cannot be read.
 pub(super) async fn check(config: &Config) -> Result<Vec<Told>, Failure> {
     let mut taken = open::shipped_names(config)?;
-    let ways = ways(config, &taken)?;
-    let gone = join_all(ways.iter().map(|(_, way)| way.go())).await;
+    let (ways, servers) = (ways(config, &taken)?, more_toolkits::server_settings(config));
+    let gone = join_all(ways.iter().map(|(_, way)| way.go(&servers))).await;
     let mut told = Vec::new();
     for ((label, _), hops) in ways.iter().zip(gone) {
         for (hop, mut result) in hops {
@@ -95,14 +95,14 @@ fn label(service: &Service) -> String {
 }
 
 impl Way {
-    async fn go(&self) -> Vec<Hop> {
+    async fn go(&self, servers: &fimble_mcp::Settings) -> Vec<Hop> {
         match self {
             Self::Broken(hop, failure) => vec![(*hop, Err(failure.clone()))],
             Self::Manifest(file) => manifest(file),
             Self::Service(service) => {
                 output::hidden().add(service.secrets());
                 match service {
-                    Service::Mcp(server) => self::server(server).await,
+                    Service::Mcp(server) => self::server(server, servers).await,
                     Service::Document(written) => document(written).await,
                     Service::Cluster(written) => cluster(written).await,
                     Service::Agent(written) => agent(written).await,
@@ -112,8 +112,8 @@ impl Way {
     }
 }
 
-async fn server(server: &fimble_mcp::Server) -> Vec<Hop> {
-    let hops = fimble_mcp::diagnose(server, &more_toolkits::server_settings()).await;
+async fn server(server: &fimble_mcp::Server, settings: &fimble_mcp::Settings) -> Vec<Hop> {
+    let hops = fimble_mcp::diagnose(server, settings).await;
     let told = hops.into_iter().map(|hop| {
         let took = hop.took.as_secs_f64() * 1_000.0;
         let result = match (hop.outcome, hop.hint) {

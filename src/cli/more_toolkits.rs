@@ -94,10 +94,12 @@ pub(super) fn servers_in(file: &Path) -> Result<impl Iterator<Item = Named>, Fai
 }
 
 /// What all MCP servers share.
-pub(super) fn server_settings() -> fimble_mcp::Settings {
+pub(super) fn server_settings(config: &Config) -> fimble_mcp::Settings {
     let folders = folders();
     // Whoever reads toolkits waits no longer than `toolkits.patience_s`.
-    let limits = fimble_mcp::Limits { patience: NOBODY_WAITS, ..fimble_mcp::Limits::default() };
+    let default = fimble_mcp::Limits::default();
+    let stop = Duration::try_from_secs_f64(config.toolkits.mcp_stop_s).unwrap_or(default.stop);
+    let limits = fimble_mcp::Limits { patience: NOBODY_WAITS, stop, ..default };
     fimble_mcp::Settings {
         limits,
         cache: folders.as_ref().map(|folders| folders.cache.join("mcp")),
@@ -165,15 +167,15 @@ impl Service {
         }
     }
 
-    /// Its toolkit. From here on no output shows its secrets.
+    /// Its toolkit; `servers` is for those of MCP. From here on no output shows its secrets.
     ///
     /// # Errors
     /// Why it cannot be used; of [code 5](Failure) if that may pass.
-    pub(super) async fn load(&self) -> Result<Loaded, Failure> {
+    pub(super) async fn load(&self, servers: &fimble_mcp::Settings) -> Result<Loaded, Failure> {
         output::hidden().add(self.secrets());
         match self {
             Self::Mcp(server) => {
-                Ok(Loaded { toolkit: connected(server.as_ref().clone()).await?, warnings: Vec::new() })
+                Ok(Loaded { toolkit: connected(server.as_ref().clone(), servers.clone()).await?, warnings: Vec::new() })
             }
             Self::Document(document) => service_toolkits::document(document).await,
             Self::Cluster(cluster) => service_toolkits::cluster(cluster).await,
@@ -182,8 +184,8 @@ impl Service {
     }
 }
 
-async fn connected(server: Server) -> Result<Arc<dyn Toolkit>, Failure> {
-    fimble_mcp::connect(server, server_settings()).await.map_err(|error| {
+async fn connected(server: Server, settings: fimble_mcp::Settings) -> Result<Arc<dyn Toolkit>, Failure> {
+    fimble_mcp::connect(server, settings).await.map_err(|error| {
         let code =
             if matches!(error, fimble_mcp::Error::Disabled(_) | fimble_mcp::Error::Variable { .. }) { 2 } else { 5 };
         Failure::new(code, error.to_string()).with_hint(error.hint())

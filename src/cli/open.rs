@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use super::hold::{hold, hold_id, process_name};
+pub(super) use super::hold::{Hold, hold, hold_id, process_name};
 use super::more_toolkits::Service;
 use super::toolkit_files::Reader;
-use super::{Failure, secrets, shipped_toolkits};
+use super::{Failure, more_toolkits, secrets, shipped_toolkits};
 pub(super) use crate::agent::tell_isolation;
 use crate::agent::{Agent, AgentError, PromptParts};
 use crate::config::{Config, StorePlace, folders, live_folders};
@@ -20,7 +19,7 @@ use crate::interpreter::{Interpreter, packages};
 use crate::live::{self, Listener};
 use crate::llm;
 use crate::prompt::{self, TEMPLATE_NAMES, Templates};
-use crate::registry::{Limits, Origin, Registry, Scope};
+use crate::registry::{Origin, Registry, Scope};
 use crate::session::Session;
 use crate::store::Store;
 use crate::store::redis::Redis;
@@ -50,15 +49,18 @@ pub(super) async fn upkeep(config: &Config) -> Result<Arc<dyn Upkeep>, Failure> 
 /// The registry with the shipped toolkits and those that were added.
 pub(super) async fn registry(config: &Config) -> Result<Arc<Registry>, Failure> {
     let registry = shipped(config)?;
-    let reader = Reader::new(Service::all(config, &taken_names(&registry))?);
-    let limits = Limits { patience: Duration::from_secs(config.toolkits.patience_s.into()), ..Limits::default() };
+    registry.set_origin_enabled(Origin::Declared, config.toolkits.declared);
+    // Nobody is asked for what no program sees.
+    if !config.toolkits.dynamic {
+        return Ok(Arc::new(registry));
+    }
+    let reader = Reader::new(Service::all(config, &taken_names(&registry))?, more_toolkits::server_settings(config));
+    let limits = config.toolkits.limits();
     registry.set_sources(config.toolkits.manifests.clone(), reader.sources(), Arc::new(reader), limits);
     // One that cannot be used leaves the others alone.
     for problem in registry.look().await.problems {
         note!("warning: {problem}");
     }
-    registry.set_origin_enabled(Origin::Declared, config.toolkits.declared);
-    registry.set_origin_enabled(Origin::Dynamic, config.toolkits.dynamic);
     let names = registry.names();
     for name in config.toolkits.disabled.iter().filter(|name| names.iter().all(|(there, _)| there != *name)) {
         // It may come later, as a file.

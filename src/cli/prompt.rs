@@ -11,7 +11,6 @@ use crate::agent::AgentError;
 use crate::config::Config;
 use crate::llm::{Input, Role};
 use crate::prompt::Encoding;
-use crate::session::Session;
 use crate::store::sqlite::Sqlite;
 
 /// Show what the model would read.
@@ -43,7 +42,7 @@ impl Prompt {
         let Prompt::Show { message, resume, encoding } = self;
         let mut session = match resume {
             Some(id) => open::session(&config, open::store(&config).await?, Some(&id)).await?,
-            None => Session::create(Arc::new(Sqlite::in_memory()?), open::TENANT, &open::user(), "").await?,
+            None => open::session(&config, Arc::new(Sqlite::in_memory()?), None).await?,
         };
         let encoding = match encoding {
             Shape::Chat => Encoding::Chat,

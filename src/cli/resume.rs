@@ -60,7 +60,7 @@ pub(super) async fn go_on(mut config: Config, id: &str, how: How) -> Result<Exit
 async fn perform(config: Config, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let store = open::store(&config).await?;
     let mut session = open::session(&config, Arc::clone(&store), Some(id)).await?;
-    let _hold = open::hold(&config, &session).await?;
+    let hold = open::hold(&config, &session).await?;
     if session.record().turn.is_some() {
         let agent = open::agent(&config).await?;
         let mut events = session.subscribe();
@@ -72,7 +72,7 @@ async fn perform(config: Config, id: &str, json: bool) -> Result<ExitCode, Failu
         let _listener = open::listen(&agent.parts.gate);
         let attendant = Arc::new(screen.person());
         let work = agent.resume(&mut session, attendant, &cancel);
-        let verdict = screen.watch(&mut events, work).await?;
+        let verdict = hold.while_held(screen.watch(&mut events, work)).await?;
         stop.abort();
         return Ok(verdict.map_or(ExitCode::SUCCESS, |verdict| turn_code(&session.record().id, &verdict)));
     }
@@ -84,7 +84,7 @@ async fn perform(config: Config, id: &str, json: bool) -> Result<ExitCode, Failu
     let interpreter = Interpreter::start(&config.interpreter).await?;
     let order =
         Order { file_name: "<program>".to_owned(), limits: config.interpreter.limits.clone(), ..Order::default() };
-    run::perform(&gate, &interpreter, session, None, order, json).await
+    hold.while_held(run::perform(&gate, &interpreter, session, None, order, json)).await
 }
 
 /// The exit code of a turn.

@@ -99,7 +99,7 @@ impl Run {
             Some(session) => session,
             None => open::session(&config, store, None).await?,
         };
-        let _hold = open::hold(&config, &session).await?;
+        let hold = open::hold(&config, &session).await?;
         if session.record().title.is_empty() {
             session.set_title(format!("run {name}"));
             session.save().await?;
@@ -110,7 +110,7 @@ impl Run {
             limits: config.interpreter.limits.clone(),
             ..Order::default()
         };
-        perform(&gate, &interpreter, session, Some(&program), order, self.json).await
+        hold.while_held(perform(&gate, &interpreter, session, Some(&program), order, self.json)).await
     }
 
     /// Says, as an event, that the program cannot run. Without a session to belong to it is shown and not stored.
@@ -209,7 +209,13 @@ pub(super) async fn perform(
     }
     screen.watch(&mut events, session.save()).await?;
     let Some(executed) = executed? else { return Ok(ExitCode::SUCCESS) };
-    if executed.refused.is_some() {
+    if let Some(denial) = executed.refused {
+        match denial.ends_turn {
+            true => note!(
+                "hint: `fimble policy` lists what may happen, `fimble doctor` the hooks that may say something about it"
+            ),
+            false => note!("hint: `fimble doctor` lists your hooks; change the program, or what the hook refuses"),
+        }
         return Ok(ExitCode::from(4));
     }
     Ok(match executed.outcome {

@@ -33,11 +33,13 @@ pub(super) enum Written {
 /// Reads the files of `toolkits.manifests`, and what else the settings name.
 pub(super) struct Reader {
     services: Vec<Service>,
+    servers: fimble_mcp::Settings,
 }
 
 impl Reader {
-    pub(super) fn new(services: Vec<Service>) -> Self {
-        Self { services }
+    /// `servers` is what all MCP servers share.
+    pub(super) fn new(services: Vec<Service>, servers: fimble_mcp::Settings) -> Self {
+        Self { services, servers }
     }
 
     /// The services as sources.
@@ -59,13 +61,13 @@ impl ReadToolkit for Reader {
         };
         let (loaded, also) = match source {
             Source::Setting { number, .. } => match self.services.get(*number) {
-                Some(service) => (service.load().await, Vec::new()),
+                Some(service) => (service.load(&self.servers).await, Vec::new()),
                 None => return Err(Unread { problem: format!("there is no {source}"), passes: false }),
             },
             Source::File(file) => match written(file) {
                 Ok(Written::Manifest) => (manifest(file), Vec::new()),
                 Ok(Written::Service { service, also, warnings }) => {
-                    let loaded = service.load().await.map(|loaded| loaded.warned(warnings));
+                    let loaded = service.load(&self.servers).await.map(|loaded| loaded.warned(warnings));
                     (loaded, also)
                 }
                 Err(failure) => (Err(failure), Vec::new()),
@@ -97,15 +99,15 @@ pub(super) fn as_path(text: &str) -> Option<&Path> {
     (!is_name).then_some(Path::new(text))
 }
 
-/// The toolkits of a file or a folder of them.
+/// The toolkits of a file or a folder of them; `servers` is what all MCP servers share.
 ///
 /// # Errors
 /// The first file that is no toolkit; a folder without any.
-pub(super) async fn load(path: &Path) -> Result<Vec<Loaded>, Failure> {
+pub(super) async fn load(path: &Path, servers: &fimble_mcp::Settings) -> Result<Vec<Loaded>, Failure> {
     if !path.is_dir() {
         return match path.extension().and_then(|extension| extension.to_str()) {
-            Some("toml") => Ok(vec![read(path).await?]),
-            Some("json" | "yaml" | "yml") => described(path).await,
+            Some("toml") => Ok(vec![read(path, servers).await?]),
+            Some("json" | "yaml" | "yml") => described(path, servers).await,
             _ => Err(no_toolkit(path)),
         };
     }
@@ -116,7 +118,7 @@ pub(super) async fn load(path: &Path) -> Result<Vec<Loaded>, Failure> {
     }
     let mut loaded = Vec::new();
     for file in files(path)? {
-        loaded.push(read(&file).await?);
+        loaded.push(read(&file, servers).await?);
     }
     if loaded.is_empty() { Err(no_toolkit(path)) } else { Ok(loaded) }
 }
@@ -143,10 +145,10 @@ pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 ///
 /// # Errors
 /// What is wrong with the file, or with what it names.
-pub(super) async fn read(path: &Path) -> Result<Loaded, Failure> {
+pub(super) async fn read(path: &Path, servers: &fimble_mcp::Settings) -> Result<Loaded, Failure> {
     match written(path)? {
         Written::Manifest => manifest(path),
-        Written::Service { service, warnings, .. } => Ok(service.load().await?.warned(warnings)),
+        Written::Service { service, warnings, .. } => Ok(service.load(servers).await?.warned(warnings)),
     }
 }
 
@@ -240,14 +242,14 @@ fn names_servers(path: &Path) -> bool {
 }
 
 /// The toolkits of a file of MCP servers, or of an OpenAPI document.
-async fn described(path: &Path) -> Result<Vec<Loaded>, Failure> {
+async fn described(path: &Path, servers: &fimble_mcp::Settings) -> Result<Vec<Loaded>, Failure> {
     if !names_servers(path) {
         let document = OpenApi { document: path.display().to_string(), ..OpenApi::default() };
         return Ok(vec![service_toolkits::document(&document).await?]);
     }
     let mut loaded = Vec::new();
     for named in more_toolkits::servers_in(path)? {
-        loaded.push(Service::Mcp(Box::new(named.server)).load().await?);
+        loaded.push(Service::Mcp(Box::new(named.server)).load(servers).await?);
     }
     Ok(loaded)
 }

@@ -161,7 +161,7 @@ impl Meant {
         let secrets = secrets::all(config).await?;
         let registry = Registry::new();
         let mut warnings = Vec::new();
-        for loaded in toolkit_files::load(path).await? {
+        for loaded in toolkit_files::load(path, &more_toolkits::server_settings(config)).await? {
             registry
                 .register(loaded.toolkit)
                 .map_err(|error| Failure::usage(error.to_string()).with_hint(error.hint()))?;
@@ -224,7 +224,7 @@ async fn call(config: &Config, meant: &str, operation: &str, arguments: &[String
 
 /// Shows the address to visit, and waits for the browser to come back.
 async fn login(config: &Config, name: &str, scopes: Vec<String>, forget: bool) -> Result<ExitCode, Failure> {
-    let settings = more_toolkits::server_settings();
+    let settings = more_toolkits::server_settings(config);
     let Named { server, file } = &mut meant_server(config, name)?;
     if forget {
         let forgot = fimble_mcp::logout(server, &settings);

@@ -19,8 +19,8 @@ pub(super) struct WorkerCommand {
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// Turns at the same time.
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    turns: usize,
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    turns: u16,
     /// Seconds after which the turn of a worker that is not heard of goes to another one.
     #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=3600))]
     lease: u64,
@@ -51,8 +51,9 @@ impl WorkerCommand {
             store,
             turns: Arc::new(turns),
             lease: Duration::from_secs(self.lease),
-            at_once: self.turns,
+            at_once: self.turns.into(),
             session: config.session,
+            view: config.toolkits.session,
         };
         worker.work(&cancel).await;
         stop.abort();

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::{A2a, OpenApi};
 use crate::gate::Views;
-use crate::registry::View;
+use crate::registry::{Limits, View};
 
 /// The shipped toolkits. Those with a table of their own are off until it is there: what nobody asked for does not stand in a
 /// prompt.
@@ -28,6 +29,16 @@ pub struct Toolkits {
     /// Seconds that a message waits for servers, documents and agents that nobody has heard of yet; what answers later is there
     /// at the next message. Default 10.
     pub patience_s: u32,
+    /// Seconds for which one of those that failed is left alone before it is tried again; twice as long each time, up to a
+    /// minute. Default 1.
+    pub retry_s: f64,
+    /// Files of each folder of `manifests`; those after them by name are told and passed over. Default 500.
+    pub folder_files: usize,
+    /// KiB at a file's head in which a change is seen while sessions run. Default 1,024.
+    pub file_kib: u64,
+    /// Seconds that an MCP server's program may take to end after its input was closed, and again after `SIGTERM`; then it is
+    /// killed. Default 2.
+    pub mcp_stop_s: f64,
     /// Toolkits by name that programs do not see. Default none.
     pub disabled: Vec<String>,
     /// False switches off all toolkits that are compiled in. Default true.
@@ -75,6 +86,10 @@ impl Default for Toolkits {
             openapi: Vec::new(),
             a2a: Vec::new(),
             patience_s: 10,
+            retry_s: 1.0,
+            folder_files: 500,
+            file_kib: 1_024,
+            mcp_stop_s: 2.0,
             disabled: Vec::new(),
             declared: true,
             dynamic: true,
@@ -100,6 +115,17 @@ impl Toolkits {
         let mut all = self.view.clone();
         all.without.extend(self.disabled.iter().cloned());
         Views { all, tenants: self.tenants.clone() }
+    }
+
+    /// How much of the folders is looked at, and how long servers, documents and agents are waited for.
+    pub fn limits(&self) -> Limits {
+        let default = Limits::default();
+        Limits {
+            files: self.folder_files,
+            bytes: self.file_kib.saturating_mul(1_024),
+            patience: Duration::from_secs(self.patience_s.into()),
+            rest: Duration::try_from_secs_f64(self.retry_s).unwrap_or(default.rest),
+        }
     }
 
     /// The values of the secrets that `http_toolkit` sends, by name, as far as their environment variables are set.

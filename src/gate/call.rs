@@ -14,7 +14,6 @@ use super::hooks::Subject;
 use super::limits::Places;
 use super::locks::Held;
 use super::round::is_own;
-use super::task::SHORTEST_PAUSE;
 use super::{Attendant, Decision, Gate, Judgement};
 use crate::record::{CallRecord, CallStatus, Readings, Site};
 use crate::registry::bind_call;
@@ -101,7 +100,7 @@ impl Gate {
             match poll {
                 Poll::Ready(value) => return Ok(value),
                 Poll::Pending(pending) => {
-                    tokio::time::sleep(pending.look_in.max(SHORTEST_PAUSE)).await;
+                    tokio::time::sleep(pending.look_in.max(self.config.task_look())).await;
                     poll = self.look(toolkit, operation, record, context, &pending.task).await?;
                 }
             }

@@ -117,6 +117,12 @@ pub struct Config {
     pub sleep_s: f64,
     /// The longest that a call may wait for a task that the system behind its toolkit took on, in seconds. Default 604,800, a week.
     pub task_s: f64,
+    /// Milliseconds that pass at least between two looks at a task while its program's process is kept. Default 20.
+    pub task_look_ms: u64,
+    /// Milliseconds that pass at least between two looks at a task whose program has no process any more. Default 1,000.
+    pub task_suspended_ms: u64,
+    /// Seconds for which stopping a task that nobody waits for may hold up what comes next. Default 5.
+    pub task_stop_s: f64,
     /// Seconds that a program's process is kept while it waits for a person or a task, or sleeps; it runs again from its journal
     /// afterwards. Default 30.
     pub grace_s: f64,
@@ -150,6 +156,9 @@ impl Default for Config {
             plan_kib: 4_096,
             sleep_s: 604_800.0,
             task_s: 604_800.0,
+            task_look_ms: 20,
+            task_suspended_ms: 1_000,
+            task_stop_s: 5.0,
             grace_s: 30.0,
             flush_ms: 500,
             progress_ms: 250,
@@ -167,6 +176,18 @@ impl Config {
 
     fn turn(&self) -> Duration {
         Duration::try_from_secs_f64(self.turn_s).unwrap_or(Duration::from_secs(20))
+    }
+
+    fn task_look(&self) -> Duration {
+        Duration::from_millis(self.task_look_ms.max(1))
+    }
+
+    fn task_suspended(&self) -> Duration {
+        Duration::from_millis(self.task_suspended_ms.max(1))
+    }
+
+    fn task_stop(&self) -> Duration {
+        Duration::try_from_secs_f64(self.task_stop_s).unwrap_or(Duration::from_secs(5))
     }
 
     fn grace(&self) -> Duration {

@@ -19,15 +19,6 @@ use super::{Gate, answer};
 use crate::record::{CallRecord, CallStatus};
 use crate::session::Session;
 
-/// The shortest pause between two looks while the round's process is kept.
-pub(super) const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
-
-/// The shortest pause between two looks once it was let go.
-const SUSPENDED_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long stopping a task that nobody waits for may hold up what comes next.
-const ABANDONING: Duration = Duration::from_secs(5);
-
 impl RoundGate {
     /// Has a toolkit act, or goes on with the task of one that has, and waits for the result. With it comes what says that a
     /// toolkit acts, which must be kept until the result is in the journal.
@@ -61,7 +52,7 @@ impl RoundGate {
                 match self.gate.run(toolkit, operation, record, arguments, &self.context).await {
                     Ok(Poll::Ready(value)) => return (Ok(value), acting),
                     Err(error) => return (Err(error), acting),
-                    Ok(Poll::Pending(pending)) => record.status = status(pending, SHORTEST_PAUSE),
+                    Ok(Poll::Pending(pending)) => record.status = status(pending, self.gate.config.task_look()),
                 }
                 if let Err(error) = self.journal.finish(record).await {
                     if let CallStatus::Pending { task, .. } = &record.status {
@@ -94,7 +85,7 @@ impl RoundGate {
                 Err(error) => return (Err(error), acting),
                 Ok(Poll::Pending(pending)) => {
                     let is_another = *task != pending.task;
-                    record.status = status(pending, SHORTEST_PAUSE);
+                    record.status = status(pending, self.gate.config.task_look());
                     // A failure is that of the next write too, which tells it.
                     if is_another && let Err(error) = self.journal.finish(record).await {
                         tracing::warn!("the task of {called} is not kept: {error}");
@@ -105,7 +96,7 @@ impl RoundGate {
     }
 
     async fn suspend_for_task<T>(&self, record: &mut CallRecord, end: End) -> T {
-        let not_before = Timestamp::now() + SUSPENDED_PAUSE;
+        let not_before = Timestamp::now() + self.gate.config.task_suspended();
         if let CallStatus::Pending { look_at, .. } = &mut record.status {
             *look_at = (*look_at).max(not_before);
         }
@@ -130,7 +121,7 @@ impl Performance<'_, '_> {
         while let Some(call) = tasks.iter_mut().min_by_key(|call| look_at(call)) {
             tokio::time::sleep(left(look_at(call))).await;
             match gate.look_outside(self.session, call, &context).await {
-                Some(Ok(Poll::Pending(pending))) => call.status = status(pending, SUSPENDED_PAUSE),
+                Some(Ok(Poll::Pending(pending))) => call.status = status(pending, gate.config.task_suspended()),
                 // The program's next run asks the same again, and is told.
                 _ => return Ok(()),
             }
@@ -167,7 +158,8 @@ impl Gate {
 
     /// Tells a toolkit that nobody waits for a task, and waits a little for it.
     pub(super) async fn stop(&self, toolkit: &dyn Toolkit, call: &CallRecord, context: &SessionContext, task: &Value) {
-        if tokio::time::timeout(ABANDONING, self.abandon(toolkit, call, context, task)).await.is_err() {
+        let stopping = self.abandon(toolkit, call, context, task);
+        if tokio::time::timeout(self.config.task_stop(), stopping).await.is_err() {
             tracing::warn!("{} was not told in time that nobody waits for its task", answer::name(call));
         }
     }

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::Limits;
 
@@ -28,12 +27,10 @@ pub struct Config {
     pub zygote_tasks: u64,
     /// Processors that all programs of a zygote may keep busy together, e.g. 1.5; as above, and a warning in the log where that
     /// controller is not there. Above 0. Default none: as many as there are.
-    #[serde(deserialize_with = "processors")]
     pub zygote_cpus: Option<f64>,
     /// Microseconds that program and host look for each other's next word before they sleep, while the last one came as soon. A call
     /// that is answered at once takes a third of the time; a slow one costs this much CPU time once. 0 to 1,000, 0 is never.
     /// Nobody looks where there is one processor, or fewer than two for each round that runs. Default 50.
-    #[serde(deserialize_with = "spin")]
     pub spin_us: u64,
     /// The user id that the jail drops to when it is started by root; no account should have it. Default 64,023.
     pub uid: u32,
@@ -55,26 +52,6 @@ pub struct Config {
     /// or variable of the environment reaches it.
     #[serde(skip)]
     pub spares_deadly_calls: bool,
-}
-
-/// The most of [`Config::spin_us`].
-const SPIN_US: u64 = 1_000;
-
-fn spin<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    match u64::deserialize(deserializer)? {
-        spin_us if spin_us > SPIN_US => Err(D::Error::custom("`spin_us` is a number of microseconds from 0 to 1000")),
-        spin_us => Ok(spin_us),
-    }
-}
-
-/// A number of processors.
-fn processors<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    match Option::<f64>::deserialize(deserializer)? {
-        Some(cpus) if !(cpus.is_finite() && cpus > 0.0) => {
-            Err(D::Error::custom("`zygote_cpus` is a number of processors above 0, e.g. 1.5"))
-        }
-        cpus => Ok(cpus),
-    }
 }
 
 impl Default for Config {

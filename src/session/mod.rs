@@ -29,7 +29,7 @@ pub use limits::{Config, written_variable};
 pub use statistics::{OperationStatistics, RoundStatistics, call_statistics, round_statistics};
 
 use crate::crash;
-use crate::event::Event;
+use crate::event::{Custom, Event, EventKind};
 use crate::interpreter::Carried;
 use crate::record::{CallRecord, Round, RoundUsage, SessionRecord, SessionStatus, Variable, WrittenVariable};
 use crate::registry::View;
@@ -308,9 +308,12 @@ impl Session {
         while before > 0 {
             let after = before.saturating_sub(EVENTS_PAGE);
             let page = self.store.events(&self.record.id, after, (before - after) as u32).await?;
-            let whole = page.first().is_some_and(|first| first.round == number);
+            // Between two runs of it there are events of no round.
+            let is_before = |event: &Event| (1..number).contains(&event.round);
+            let begins = |event: &Event| matches!(event.kind, EventKind::Custom(Custom::Program { .. }));
+            let is_all = page.iter().any(|event| is_before(event) || event.round == number && begins(event));
             found.splice(0..0, page.into_iter().filter(|event| event.round == number));
-            if !whole {
+            if is_all {
                 break;
             }
             before = after;

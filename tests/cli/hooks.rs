@@ -23,6 +23,8 @@ fn a_program_meets_the_hooks_of_its_user() {
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(4), ""), "{}", stderr(&output));
     let refused = "Denied: host_toolkit.cpu was not called: a hook refused it: no machines\n";
     assert!(stderr(&output).contains(refused), "{}", stderr(&output));
+    let hint = "\nhint: `fimble doctor` lists your hooks; change the program, or what the hook refuses\n";
+    assert!(stderr(&output).ends_with(hint), "{}", stderr(&output));
     assert!(stderr(&output).contains("hook: the SessionEnd hook failed: `sh` ended with exit status: 1"));
     let told = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap();
     let (start, end) = (told("start.json"), told("end.json"));

@@ -122,3 +122,27 @@ fn a_server_and_a_token_by_name_make_it_too() {
                    `CLUSTER_TOKEN`";
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
 }
+
+#[test]
+fn a_server_that_is_no_url_is_told_as_that() {
+    let home = Home::new();
+    let file = home.path().join("kubeconfig");
+    let kubeconfig = "\
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: 'localhost:8080'}}]
+users: [{name: a, user: {}}]
+current-context: a
+";
+    std::fs::write(&file, kubeconfig).unwrap();
+    for (setting, server, value) in [
+        ("server='x'".to_owned(), "`server`", "x"),
+        ("server='https://'".to_owned(), "`server`", "https:"),
+        (format!("kubeconfig='{}'", file.display()), "the kubeconfig's `server`", "localhost:8080"),
+    ] {
+        let output = home.output(&["-c", &format!("toolkits.kubernetes.{setting}"), "toolkits", "list"], "");
+        let warning = format!(
+            "warning: kubernetes_toolkit is left out: {server} cannot be used: `{value}` is no URL, such as https://10.0.0.1:6443"
+        );
+        assert!(stderr(&output).contains(&warning), "{}", stderr(&output));
+    }
+}

@@ -149,3 +149,61 @@ fn two_processes_do_not_change_the_same_at_a_time() {
     let (code, stdout, stderr) = run(&home, &[], change);
     assert_eq!((code, &*stdout), (Some(0), "changed\n"), "{stderr}");
 }
+
+#[test]
+fn a_number_that_makes_no_sense_is_refused_before_anything_starts() {
+    let home = Home::new();
+    for (setting, told) in [
+        (
+            "gate.task_s=-5",
+            "gate.task_s: -5 is out of range\n\nhint: give a number of seconds above 0 and at most 2678400",
+        ),
+        (
+            "gate.task_s=nan",
+            "gate.task_s: NaN is out of range\n\nhint: give a number of seconds above 0 and at most 2678400",
+        ),
+        (
+            "gate.task_look_ms=0",
+            "gate.task_look_ms: 0 is out of range\n\nhint: give a whole number of milliseconds, 1 to 2678400000",
+        ),
+        (
+            "interpreter.limits.scratch_mib=0",
+            "interpreter.limits.scratch_mib: 0 is out of range\n\nhint: give a whole number of MiB, 1 to 1073741824",
+        ),
+        (
+            "store_replicas=-1",
+            "the setting `store_replicas`: invalid value: integer `-1`\n\nhint: give a whole number of replicas, 0 to 1000",
+        ),
+        (
+            "toolkits.patience_s=x",
+            "the setting `toolkits.patience_s`: invalid type: string \"x\"\n\nhint: give a whole number of seconds, 0 to 2678400",
+        ),
+        (
+            "toolkits.http.redirects=1000",
+            "toolkits.http.redirects: 1000 is out of range\n\nhint: give a whole number of redirects, 0 to 100",
+        ),
+        (
+            "toolkits.mcp_stop_s=0",
+            "toolkits.mcp_stop_s: 0 is out of range\n\nhint: give a number of seconds above 0 and at most 2678400",
+        ),
+        (
+            "toolkits.declared=5",
+            "the setting `toolkits.declared`: invalid type: integer `5`\n\nhint: give true or false",
+        ),
+    ] {
+        let output = home.output(&["-c", setting, "run", "-"], "print(1)\n");
+        let expected = (Some(2), String::new(), format!("error: {told}\n"));
+        assert_eq!(described(&output), expected, "{setting}");
+    }
+    // Of a file, the setting is named too.
+    std::fs::create_dir_all(home.path().join("config/fimble")).unwrap();
+    let file = home.path().join("config/fimble/config.toml");
+    std::fs::write(&file, "[[gate.limits]]\nper_minute = 5\n[[gate.limits]]\nper_minute = 0\n").unwrap();
+    let (code, _, stderr) = described(&home.output(&["run", "-"], "print(1)\n"));
+    let expected = format!(
+        "error: {}: `gate.limits[1].per_minute`: invalid value: integer `0`\n\nhint: give a whole number of calls a minute, 1 to \
+         4294967295\n",
+        file.display()
+    );
+    assert_eq!((code, stderr), (Some(2), expected));
+}

@@ -165,6 +165,9 @@ fn a_view_is_the_same_for_the_prompt_the_checker_and_the_gate() {
     // What a session leaves of it.
     let output = home.output(&["--only", "*.cpu", "run", "-"], "print(await system_toolkit.describe('host_toolkit'))");
     assert_eq!(stdout(&output).matches("async def ").count(), 1, "{}", stderr(&output));
+    let output = home.output(&["--only", "*.cpu", "prompt", "show", "Hello"], "");
+    let shown = stdout(&output);
+    assert!(shown.contains("class host_toolkit") && !shown.contains("class files_toolkit"), "{shown}");
     let output = home.output(&["--only", "*.cpu", "run", "-"], "print(await files_toolkit.read('x'))");
     assert!(stderr(&output).contains("files_toolkit"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(1));
@@ -184,4 +187,25 @@ fn a_project_cannot_widen_what_is_seen() {
         let output = home.output(&["toolkits", "list"], "");
         assert!(stderr(&output).contains(&format!("a project may not set `{key}`")), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn what_is_learnt_at_run_time_is_not_asked_for_where_it_is_switched_off() {
+    let home = Home::new();
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    service.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", service.local_addr().unwrap());
+    let server = "{\"mcpServers\": {\"own\": {\"command\": \"touch\", \"args\": [\"started\"]}}}";
+    std::fs::write(home.path().join("mcp.json"), server).unwrap();
+    std::fs::create_dir(home.path().join("kits")).unwrap();
+    std::fs::write(home.path().join("kits/broken.toml"), "name = 5\n").unwrap();
+    let more = ["--toolkits", "kits", "--mcp", "mcp.json", "--openapi", &address, "--a2a", &address];
+    let off = ["-c", "toolkits.dynamic=false", "toolkits", "list"];
+    let output = home.output(&[&more[..], &off].concat(), "");
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""));
+    let names: Vec<String> =
+        stdout(&output).lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect();
+    assert_eq!(names, ["system_toolkit", "git_toolkit", "host_toolkit", "files_toolkit"]);
+    assert!(service.accept().is_err(), "somebody asked for a document or an agent");
+    assert!(!home.path().join("started").exists(), "the server was started");
 }

@@ -7,6 +7,7 @@ import base64
 import datetime
 import json
 import random
+import textwrap
 import unittest
 import zoneinfo
 
@@ -309,6 +310,17 @@ class Frames(unittest.TestCase):
                     frame.attrs["source"] = ["file", 1]
                 self.check(frame)
 
+    def test_the_columns_of_a_table_are_read_once(self):
+        table = pd.DataFrame({"n": [1, 2], "x": [0.5, 1.5], "o": pd.Series([[1], "\ud800"], dtype=object)})
+        read, array = [], pd.Series.array
+        pd.Series.array = property(lambda self: read.append(self.name) or array.__get__(self))
+        try:
+            text = encode(table)
+        finally:
+            pd.Series.array = array
+        self.assertEqual(read, ["n", "x", "o"])
+        self.same(decode(text), table)
+
     def test_names_that_are_twice_there_and_flags(self):
         self.check(pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]))
         self.check(pd.DataFrame({"a": [1]}).set_flags(allows_duplicate_labels=False))
@@ -412,6 +424,25 @@ class Rounds(unittest.TestCase):
         played = child.play(source, answer=lambda call: None)
         day = "2024-01-02T00:00:00"
         self.assertEqual(played.calls[0]["positional"], [[[0, 1], [2, 3]], 0.5, [{"n": 1, "d": day}, {"n": 2, "d": day}], [1.5]])
+
+    def test_what_is_missing_is_refused_as_an_argument_like_a_nan_of_python(self):
+        source = """
+            import numpy as np, pandas as pd
+            told = []
+            for value in (float("nan"), np.float64("nan"), np.array([[1.0, np.nan]]), pd.Series([np.nan]), pd.DataFrame({"x": [1, None]}), pd.NaT, pd.Series([pd.NaT, pd.NaT]),
+                          pd.DataFrame({"d": [pd.NaT]}), pd.NA, pd.array([1, None], dtype="Int16"), np.array([np.inf])):
+                try:
+                    kit.take(value)
+                except TypeError as error:
+                    told.append(str(error).removeprefix("kit.take: argument 1: "))
+            """
+        played = child.play(textwrap.dedent(source), answer=lambda call: None)
+        missing = "; pass None where one is missing"
+        nan, moment, nothing = (f"{what} a toolkit can take{missing}" for what in ("nan is no number", "NaT is no time", "NA is no value"))
+        self.assertEqual(json.loads(played.contents["told"]), [nan] * 5 + [moment] * 3 + [nothing] * 2 + ["inf is no number a toolkit can take"])
+        self.assertEqual(played.calls, [])
+        played = child.play("import numpy as np\nkit.take(np.array(['2024-01-02', 'NaT'], 'M8[s]'), [None])", answer=lambda call: None)
+        self.assertEqual(played.calls[0]["positional"], [["2024-01-02T00:00:00", None], [None]])
 
     def test_what_a_program_made_is_written_once(self):
         first = child.play("import numpy as np, pandas as pd\na = np.arange(3)\nt = pd.DataFrame({'n': a})\nx = np.float64(0.5)")

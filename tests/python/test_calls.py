@@ -149,7 +149,8 @@ class Ways(unittest.TestCase):
     def test_what_has_no_json_is_a_type_error_that_names_the_argument(self):
         errors = {
             "kit.get(1, path=object())": "kit.get: argument `path`: a object cannot be passed to a toolkit; pass its data as text, numbers, lists or dicts",
-            "kit.get(float('nan'))": "kit.get: argument 1: nan is no number a toolkit can take",
+            "kit.get(float('nan'))": "kit.get: argument 1: nan is no number a toolkit can take; pass None where one is missing",
+            "kit.get([1.5, -float('inf')])": "kit.get: argument 1: -inf is no number a toolkit can take",
             "kit.get(2**70)": "kit.get: argument 1: a number of more than 64 bits; pass it as text",
             "a = []\na.append(a)\nkit.get(a)": "kit.get: argument 1: nested deeper than 100 levels, or contains itself",
             "kit()": "kit is a toolkit; call one of its operations, e.g. kit.operation(…)",

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use nix::sys::signal::Signal;
 pub struct Server {
     pub folder: tempfile::TempDir,
     process: Child,
+    program: PathBuf,
     arguments: Vec<String>,
 }
 
@@ -29,10 +30,22 @@ impl Server {
 
     /// One with more arguments.
     pub fn with(arguments: &[&str]) -> Self {
+        Self::of("redis-server".into(), arguments)
+    }
+
+    /// One of the oldest version that sessions can be kept in.
+    pub fn oldest() -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/oldest-redis");
+        let printed = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
+        let program = String::from_utf8(printed.stdout).unwrap();
+        Self::of(program.trim().into(), &["--appendonly", "no"])
+    }
+
+    fn of(program: PathBuf, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        let process = start(&folder, &arguments);
-        Self { folder, process, arguments }
+        let process = start(&program, &folder, &arguments);
+        Self { folder, process, program, arguments }
     }
 
     /// Ends it without a chance to save anything.
@@ -43,7 +56,7 @@ impl Server {
 
     /// Starts it again in the same folder.
     pub fn restart(&mut self) {
-        self.process = start(&self.folder, &self.arguments);
+        self.process = start(&self.program, &self.folder, &self.arguments);
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -81,8 +94,8 @@ pub async fn open(url: &str) -> Redis {
     Redis::open(&Address::parse(url).unwrap(), Settings::default()).await.unwrap()
 }
 
-fn start(folder: &tempfile::TempDir, arguments: &[String]) -> Child {
-    spawn(Command::new("redis-server").args(["--port", "0", "--unixsocket", "redis.sock"]).args(arguments), folder)
+fn start(program: &Path, folder: &tempfile::TempDir, arguments: &[String]) -> Child {
+    spawn(Command::new(program).args(["--port", "0", "--unixsocket", "redis.sock"]).args(arguments), folder)
 }
 
 /// Starts a server in a folder and waits until it takes connections.

@@ -11,29 +11,29 @@ use super::{World, end, until};
 const LEASE: &str = "600";
 
 impl World {
-    /// A worker whose turns nobody takes over.
-    fn lasting(&self, turns: &str) -> Child {
+    /// A worker whose lease does not run out.
+    pub(super) fn lasting(&self, turns: &str) -> Child {
         let mut command = self.fimble(&["worker", "--lease", LEASE, "--turns", turns]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    fn send_to(&self, id: &str, text: &str) {
+    pub(super) fn send_to(&self, id: &str, text: &str) {
         let sent = self.run(&["sessions", "send", text, "--session", id]);
         assert!(sent.status.success(), "{sent:?}");
     }
 
     /// How many turns workers have been handed and not ended.
-    fn handed_out(&self) -> String {
+    pub(super) fn handed_out(&self) -> String {
         let pending = "return redis.call('XPENDING', KEYS[1], 'workers')[1]";
         self.redis.run(&["EVAL", pending, "1", "fimble:turns"]).remove(0)
     }
 
-    fn until_all_is_done(&self) {
+    pub(super) fn until_all_is_done(&self) {
         until("the end of the last turn", || self.redis.run(&["XLEN", "fimble:turns"]) == ["0"]);
         assert_eq!(self.redis.run(&["ZCARD", "{fimble:turns}:order"]), ["0"]);
     }
 
-    fn told(&self, id: &str) -> String {
+    pub(super) fn told(&self, id: &str) -> String {
         String::from_utf8(self.run(&["sessions", "show", id]).stdout).unwrap()
     }
 }

@@ -37,7 +37,8 @@ pub struct HookConfig {
     /// Before the first message that a process answers in a session, or the first program that it runs there: may tell the
     /// model something.
     pub session_start: Vec<Hook>,
-    /// When a conversation or `fimble run` leaves a session. Nobody listens to it.
+    /// When a conversation or `fimble run` leaves a session in which it told `session_start`; a worker ends turns and leaves no
+    /// conversation. Nobody listens to it.
     pub session_end: Vec<Hook>,
     /// When a message has been answered: may send the model back to work.
     pub stop: Vec<Hook>,

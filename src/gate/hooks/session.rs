@@ -9,7 +9,8 @@ use crate::session::Session;
 impl Gate {
     /// Tells hooks that this process begins to work in a session, once. Answers what the model is to know.
     pub async fn session_starts(&self, session: &Session) -> Vec<String> {
-        if self.hooks.is_silent(HookEvent::SessionStart) || !self.hooks.starts(&session.record().id) {
+        // Kept in mind though nobody listens: who leaves must have come.
+        if !self.hooks.starts(&session.record().id) || self.hooks.is_silent(HookEvent::SessionStart) {
             return Vec::new();
         }
         let is_new = session.segments().is_empty() && session.record().rounds == 0;
@@ -24,7 +25,7 @@ impl Gate {
 
     /// Tells hooks that this process leaves a session, if it has begun to work there. `reason` is `exit`, `clear` or `resume`.
     pub async fn session_ends(&self, session: &Session, reason: &str) {
-        if !self.hooks.forget(&session.record().id) && !self.hooks.is_silent(HookEvent::SessionStart) {
+        if !self.hooks.forget(&session.record().id) {
             return;
         }
         let input = Map::from_iter([("reason".to_owned(), Value::from(reason))]);

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{Pattern, Subject, text_of};
 
-/// Bytes of the file that are read.
+/// Bytes of the file; a longer one is not read.
 const FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// What is remembered at once.
 const MOST: usize = 1_000;
@@ -118,6 +118,9 @@ pub enum MemoryError {
     /// The file is full.
     #[error("{MOST} calls are remembered, the most there can be")]
     Full,
+    /// The file would be longer than what is read of it.
+    #[error("what is remembered would have more than {FILE_BYTES} bytes")]
+    TooLong,
 }
 
 impl MemoryError {
@@ -127,7 +130,9 @@ impl MemoryError {
             Self::Nowhere => "this user has no data folder; set XDG_DATA_HOME",
             Self::Io { .. } => "see that its folder can be written and that it is your own file",
             Self::Broken { .. } => "remove the file; what was remembered is asked again then",
-            Self::Full => "`fimble policy revoke --all` forgets them; a rule in the configuration can stand for many",
+            Self::Full | Self::TooLong => {
+                "`fimble policy revoke --all` forgets them; a rule in the configuration can stand for many"
+            }
         }
     }
 }
@@ -241,6 +246,9 @@ impl Memory {
             let written = Written { version: VERSION, approvals };
             let text = serde_json::to_vec_pretty(&written)
                 .map_err(|error| MemoryError::Broken { file: path.clone(), reason: error.to_string() })?;
+            if text.len() as u64 > FILE_BYTES {
+                return Err(MemoryError::TooLong);
+            }
             let beside = path.with_extension("new");
             let mut file = private().truncate(true).open(&beside).map_err(failed)?;
             file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -282,6 +290,22 @@ mod tests {
             program: "",
             line: 0,
         }
+    }
+
+    #[test]
+    fn what_would_make_the_file_too_long_to_be_read_is_not_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::in_file(folder.path().join("approvals.json"));
+        let small = object(json!({"text": "x"}));
+        memory.remember(&subject(&small, "local"), Extent::Exactly(small.clone())).unwrap();
+        let (large, mut last) = ("x".repeat(1024 * 1024), None);
+        for number in 0..4 {
+            let arguments = object(json!({"text": large, "number": number}));
+            last = Some(memory.remember(&subject(&arguments, "local"), Extent::Exactly(arguments.clone())));
+        }
+        assert!(matches!(last, Some(Err(MemoryError::TooLong))), "{last:?}");
+        assert_eq!(memory.list().unwrap().len(), 4, "those before it are still known");
+        assert!(memory.find(&subject(&small, "local"), true).unwrap().is_some());
     }
 
     #[test]

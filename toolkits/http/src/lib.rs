@@ -19,7 +19,7 @@ mod secret;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fimble_toolkit::{Call, ToolError, toolkit};
+use fimble_toolkit::{Call, Number, ToolError, toolkit};
 pub use request::{Content, Request};
 pub use reqwest::Method;
 use schemars::JsonSchema;
@@ -45,11 +45,11 @@ pub struct Config {
     pub secrets: BTreeMap<String, SecretUse>,
     /// Seconds that a request gets if the call says none, with its redirects and its body; above 0, at most 300. Default 30.
     pub timeout_s: f64,
-    /// Bytes of a response's body that are kept; the rest is not read. Default 1,048,576.
+    /// Bytes of a response's body that are kept, 1 to 1,073,741,824; the rest is not read. Default 1,048,576.
     pub body_bytes: usize,
-    /// Bytes of a request's body. Default 1,048,576.
+    /// Bytes of a request's body, at most 1,073,741,824. Default 1,048,576.
     pub request_bytes: usize,
-    /// Redirects that `get` and `head` follow. Default 5.
+    /// Redirects that `get` and `head` follow, at most 100. Default 5.
     pub redirects: u32,
 }
 
@@ -78,6 +78,17 @@ pub struct SecretUse {
 }
 
 impl Config {
+    /// The numbers in the settings, and what they may be.
+    pub fn numbers(&self) -> Vec<Number> {
+        let most = 1 << 30;
+        vec![
+            Number::above_zero("toolkits.http.timeout_s", self.timeout_s, MOST_TIMEOUT_S, "seconds"),
+            Number::whole("toolkits.http.body_bytes", self.body_bytes as u64, 1..=most, "bytes"),
+            Number::whole("toolkits.http.request_bytes", self.request_bytes as u64, 0..=most, "bytes"),
+            Number::whole("toolkits.http.redirects", self.redirects.into(), 0..=100, "redirects"),
+        ]
+    }
+
     /// The variable that holds the value of each secret, by the secret's name.
     pub fn variables(&self) -> BTreeMap<String, String> {
         let variable = |name: &String, used: &SecretUse| used.env.clone().unwrap_or_else(|| name.clone());
@@ -126,13 +137,7 @@ impl Http {
     /// # Errors
     /// What is wrong with the settings, with a hint.
     pub fn new(config: Config, secrets: BTreeMap<String, String>) -> Result<Self, ToolError> {
-        if !(config.timeout_s > 0.0 && config.timeout_s <= MOST_TIMEOUT_S) {
-            return Err(ToolError::invalid_argument(format!(
-                "`timeout_s` of the HTTP toolkit is {}",
-                config.timeout_s
-            ))
-            .with_hint("give more than 0 and at most 300 seconds"));
-        }
+        config.numbers().iter().try_for_each(Number::check)?;
         Ok(Self { exchange: Exchange::new(config, secrets)? })
     }
 

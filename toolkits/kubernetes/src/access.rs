@@ -34,6 +34,11 @@ pub(crate) fn of(config: &Config) -> Result<Access, Error> {
         access.server = server.clone();
     }
     access.server = access.server.trim_end_matches('/').to_owned();
+    if !is_url(&access.server) {
+        let setting = if config.server.is_some() { "`server`" } else { "the kubeconfig's `server`" };
+        let problem = format!("`{}` is no URL, such as https://10.0.0.1:6443", access.server);
+        return Err(wrong(setting, problem));
+    }
     if let Some(name) = &config.token {
         let value = named_value(name)
             .filter(|value| !value.trim().is_empty())
@@ -55,6 +60,11 @@ pub(crate) fn of(config: &Config) -> Result<Access, Error> {
         return Err(wrong("`server`", format!("a credential is sent over https:// only, not to `{}`", access.server)));
     }
     Ok(access)
+}
+
+fn is_url(server: &str) -> bool {
+    let behind = server.strip_prefix("https://").or_else(|| server.strip_prefix("http://"));
+    behind.is_some_and(|host| !host.is_empty() && !host.starts_with('/'))
 }
 
 /// Where the cluster's own programs look.

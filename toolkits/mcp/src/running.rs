@@ -50,7 +50,7 @@ pub(crate) enum NotRunning {
 impl Running {
     /// A server that does not run yet. `known` is what is remembered of it.
     pub(crate) fn new(server: Server, settings: Settings, cache: Cache, known: Option<Remembered>) -> Self {
-        let tools = Tools::new(&server, &settings.limits);
+        let tools = Tools::new(&server);
         let mut state = State::default();
         if let Some(known) = known {
             state.way = Some(known.way);

@@ -57,7 +57,7 @@ impl ServerToolkit {
                 let telling = tokio::spawn(async move {
                     if let Ok(Err(NotRunning::Failed(error))) = starting.await {
                         tracing::warn!("{error}");
-                        told.tools.fail(&told.server, &limits, &error.to_string());
+                        told.tools.fail(&told.server, &error.to_string());
                     }
                 });
                 running.keep(telling.abort_handle());

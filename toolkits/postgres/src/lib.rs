@@ -18,7 +18,7 @@ mod refusal;
 use std::fmt;
 
 use async_trait::async_trait;
-use fimble_toolkit::{Call, Declaration, ErrorKind, ToolError, Toolkit, toolkit};
+use fimble_toolkit::{Call, Declaration, ErrorKind, Number, ToolError, Toolkit, toolkit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -48,9 +48,9 @@ pub struct Config {
     pub execute: bool,
     /// Seconds that a statement may take, above 0 and at most 600. Default 30.
     pub statement_timeout_s: f64,
-    /// The most that `limit` may be: rows of one result. Default 5,000.
+    /// The most that `limit` may be, 1 to 1,000,000: rows of one result. Default 5,000.
     pub most: u32,
-    /// Bytes of one result, as text; the rows behind are left out. Default 4,194,304.
+    /// Bytes of one result, as text, 1 to 1,073,741,824; the rows behind are left out. Default 4,194,304.
     pub result_bytes: usize,
 }
 
@@ -67,6 +67,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The numbers in the settings, and what they may be.
+    pub fn numbers(&self) -> Vec<Number> {
+        let seconds = self.statement_timeout_s;
+        vec![
+            Number::above_zero("toolkits.postgres.statement_timeout_s", seconds, 600.0, "seconds"),
+            Number::whole("toolkits.postgres.most", self.most.into(), 1..=1_000_000, "rows"),
+            Number::whole("toolkits.postgres.result_bytes", self.result_bytes as u64, 1..=1 << 30, "bytes"),
+        ]
+    }
+
     /// What of the settings must not be shown: the password.
     pub fn secrets(&self) -> Vec<String> {
         let parsed = self.url.parse::<tokio_postgres::Config>().ok();
@@ -111,10 +121,7 @@ impl Postgres {
     /// # Errors
     /// What is wrong with the settings, with a hint.
     pub fn new(config: Config) -> Result<Self, ToolError> {
-        if !(config.statement_timeout_s > 0.0 && config.statement_timeout_s <= 600.0) {
-            let message = format!("`statement_timeout_s` of PostgreSQL is {}", config.statement_timeout_s);
-            return Err(ToolError::invalid_argument(message).with_hint("give more than 0 and at most 600 seconds"));
-        }
+        config.numbers().iter().try_for_each(Number::check)?;
         let may_execute = config.execute;
         Ok(Self { operations: Operations { server: Server::new(&config)?, config }, may_execute })
     }

@@ -43,10 +43,6 @@ impl Client {
         })?;
         base.set_query(None);
         base.set_fragment(None);
-        if !(config.timeout_s > 0.0 && config.timeout_s <= 600.0) {
-            let message = format!("`timeout_s` of the Prometheus server is {}", config.timeout_s);
-            return Err(wrong(message, "give more than 0 and at most 600 seconds"));
-        }
         let mut headers = HeaderMap::new();
         if let Some(name) = &config.token_env {
             let token = named_value(name).filter(|token| !token.trim().is_empty());

@@ -12,7 +12,7 @@ mod record;
 
 use std::fmt;
 
-use fimble_toolkit::{ToolError, toolkit};
+use fimble_toolkit::{Number, ToolError, toolkit};
 use serde::{Deserialize, Serialize};
 
 pub use record::{
@@ -42,11 +42,11 @@ pub struct Config {
     pub token_env: Option<String>,
     /// Seconds that one request may take, above 0 and at most 600. Default 30.
     pub timeout_s: f64,
-    /// Bytes of one answer; a larger one fails its call. Default 16,777,216.
+    /// Bytes of one answer, 1 to 1,073,741,824; a larger one fails its call. Default 16,777,216.
     pub answer_bytes: usize,
-    /// The most that `limit` may be: series, samples, rules and so on in one result. Default 5,000.
+    /// The most that `limit` may be, 1 to 1,000,000: series, samples, rules and so on in one result. Default 5,000.
     pub most: u32,
-    /// Points in one result of `query_range`, all series together. Default 50,000.
+    /// Points in one result of `query_range`, all series together, 1 to 10,000,000. Default 50,000.
     pub points: usize,
 }
 
@@ -64,6 +64,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The numbers in the settings, and what they may be.
+    pub fn numbers(&self) -> Vec<Number> {
+        vec![
+            Number::above_zero("toolkits.prometheus.timeout_s", self.timeout_s, 600.0, "seconds"),
+            Number::whole("toolkits.prometheus.answer_bytes", self.answer_bytes as u64, 1..=1 << 30, "bytes"),
+            Number::whole("toolkits.prometheus.most", self.most.into(), 1..=1_000_000, "items"),
+            Number::whole("toolkits.prometheus.points", self.points as u64, 1..=10_000_000, "points"),
+        ]
+    }
+
     /// What of the settings must not be shown: the password and the token.
     pub fn secrets(&self) -> Vec<String> {
         let password = reqwest::Url::parse(&self.url).ok().and_then(|url| url.password().map(str::to_owned));
@@ -92,6 +102,7 @@ impl Prometheus {
     /// # Errors
     /// What is wrong with the settings, with a hint.
     pub fn new(config: Config) -> Result<Self, ToolError> {
+        config.numbers().iter().try_for_each(Number::check)?;
         Ok(Self { client: Client::new(&config)?, config })
     }
 

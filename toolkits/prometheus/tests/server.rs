@@ -311,7 +311,7 @@ fn wrong_settings_are_refused_with_a_hint() {
         ),
         (
             Config { url: "http://a".into(), timeout_s: 0.0, ..Config::default() },
-            "`timeout_s` of the Prometheus server is 0",
+            "`toolkits.prometheus.timeout_s`: 0 is out of range",
         ),
         (
             Config { url: "http://a".into(), token_env: Some("FIMBLE_NO_SUCH".into()), ..Config::default() },

@@ -28,10 +28,6 @@ impl std::fmt::Debug for Server {
 
 impl Server {
     pub(crate) fn new(config: &Config) -> Result<Self, ToolError> {
-        if !(config.timeout_s > 0.0 && config.timeout_s <= 300.0) {
-            let message = format!("`timeout_s` of Redis is {}", config.timeout_s);
-            return Err(ToolError::invalid_argument(message).with_hint("give more than 0 and at most 300 seconds"));
-        }
         if rustls::crypto::CryptoProvider::get_default().is_none() {
             // Only fails if somebody else installed one meanwhile, which is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();

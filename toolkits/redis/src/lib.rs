@@ -12,7 +12,7 @@ mod status;
 
 use std::fmt;
 
-use fimble_toolkit::{ToolError, toolkit};
+use fimble_toolkit::{Number, ToolError, toolkit};
 use redis::IntoConnectionInfo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,11 +39,11 @@ pub struct Config {
     pub url: String,
     /// Seconds that connecting, and each request, may take; above 0 and at most 300. Default 10.
     pub timeout_s: f64,
-    /// The most that `limit` may be: keys, elements, clients and so on of one result. Default 5,000.
+    /// The most that `limit` may be, 1 to 1,000,000: keys, elements, clients and so on of one result. Default 5,000.
     pub most: u32,
-    /// Bytes of a string that are read, and of a collection's elements together. Default 1,048,576.
+    /// Bytes of a string that are read, and of a collection's elements together, 1 to 1,073,741,824. Default 1,048,576.
     pub value_bytes: u32,
-    /// Keys that `keys` looks at before it gives up. Default 1,000,000.
+    /// Keys that `keys` looks at before it gives up, 1 to 1,000,000,000. Default 1,000,000.
     pub scanned_keys: u64,
 }
 
@@ -54,6 +54,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The numbers in the settings, and what they may be.
+    pub fn numbers(&self) -> Vec<Number> {
+        vec![
+            Number::above_zero("toolkits.redis.timeout_s", self.timeout_s, 300.0, "seconds"),
+            Number::whole("toolkits.redis.most", self.most.into(), 1..=1_000_000, "items"),
+            Number::whole("toolkits.redis.value_bytes", self.value_bytes.into(), 1..=1 << 30, "bytes"),
+            Number::whole("toolkits.redis.scanned_keys", self.scanned_keys, 1..=1_000_000_000, "keys"),
+        ]
+    }
+
     /// What of the settings must not be shown: the password.
     pub fn secrets(&self) -> Vec<String> {
         let info = self.url.as_str().into_connection_info().ok();
@@ -90,6 +100,7 @@ impl Redis {
     /// # Errors
     /// What is wrong with the settings, with a hint.
     pub fn new(config: Config) -> Result<Self, ToolError> {
+        config.numbers().iter().try_for_each(Number::check)?;
         Ok(Self { server: Server::new(&config)?, config })
     }
 

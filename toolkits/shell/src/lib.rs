@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use fimble_toolkit::{Call, ErrorKind, ToolError, toolkit};
+use fimble_toolkit::{Call, ErrorKind, Number, ToolError, toolkit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,9 +49,10 @@ pub struct Config {
     pub environment: Vec<String>,
     /// Seconds that a command gets if the call says none, above 0 and at most [`MOST_TIMEOUT_S`]. Default 60.
     pub timeout_s: f64,
-    /// Bytes that are kept of standard output, and of standard error: half at its head, half at its tail. Default 65,536.
+    /// Bytes that are kept of standard output, and of standard error, 1 to 1,073,741,824: half at its head, half at its tail.
+    /// Default 65,536.
     pub output_bytes: usize,
-    /// Bytes that a call may pass as standard input. Default 1,048,576.
+    /// Bytes that a call may pass as standard input, at most 1,073,741,824. Default 1,048,576.
     pub stdin_bytes: usize,
 }
 
@@ -64,6 +65,18 @@ impl Default for Config {
             output_bytes: 64 * 1024,
             stdin_bytes: 1024 * 1024,
         }
+    }
+}
+
+impl Config {
+    /// The numbers in the settings, and what they may be.
+    pub fn numbers(&self) -> Vec<Number> {
+        let most = 1 << 30;
+        vec![
+            Number::above_zero("toolkits.shell.timeout_s", self.timeout_s, MOST_TIMEOUT_S, "seconds"),
+            Number::whole("toolkits.shell.output_bytes", self.output_bytes as u64, 1..=most, "bytes"),
+            Number::whole("toolkits.shell.stdin_bytes", self.stdin_bytes as u64, 0..=most, "bytes"),
+        ]
     }
 }
 
@@ -89,10 +102,7 @@ impl Shell {
     /// What is wrong with the settings, with a hint.
     pub fn new(mut config: Config) -> Result<Self, ToolError> {
         let wrong = |message: String, hint: &str| Err(ToolError::invalid_argument(message).with_hint(hint));
-        if !(config.timeout_s > 0.0 && config.timeout_s <= MOST_TIMEOUT_S) {
-            let message = format!("`timeout_s` of the shell is {}", config.timeout_s);
-            return wrong(message, "give more than 0 and at most 3600 seconds");
-        }
+        config.numbers().iter().try_for_each(Number::check)?;
         if let Some(name) = config.environment.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
             let message = format!("`{name}` in `environment` of the shell is no name of a variable");
             return wrong(message, "name the variable only; its value comes from the host's environment");

@@ -271,7 +271,7 @@ async fn what_cannot_run_says_what_to_do() {
 #[test]
 fn wrong_settings_are_refused_with_a_hint() {
     for (config, message) in [
-        (Config { timeout_s: 4_000.0, ..Config::default() }, "`timeout_s` of the shell is 4000"),
+        (Config { timeout_s: 4_000.0, ..Config::default() }, "`toolkits.shell.timeout_s`: 4000 is out of range"),
         (
             Config { environment: vec!["A=b".into()], ..Config::default() },
             "`A=b` in `environment` of the shell is no name of a variable",

@@ -7,5 +7,6 @@ if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >
   return {'full'}
 end
 redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[3], redis.call('PTTL', KEYS[1]) < 0 and 'NX' or 'GT')
+-- The options of PEXPIRE that say the same are newer than Redis 6.2.
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
 return {'ok'}
