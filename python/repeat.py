@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-from _fimble import wire
+from _fimble import imports, wire
 
 try:
     from _sha512 import sha512 as _sha512
@@ -28,6 +28,22 @@ MOST = 1_000
 # Among readings: a call was made here, which the host writes (`Readings::CALL` in `src/record.rs`); and more were made than are
 # kept. No clock says either.
 CALL, CUT = -(1 << 63), 1 - (1 << 63)
+
+
+def seed_packages(draw):
+    """Makes the generators of packages begin anew: all processes that are forked from this one's parent have the same state.
+
+    `draw(size)` gives random bytes."""
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed([int.from_bytes(draw(4), "big") for _ in range(8)])
+
+
+def _meet(module, then):
+    if module in sys.modules:
+        then()
+    else:
+        imports.when_imported(module, then)
 
 
 class _Clock:
@@ -98,7 +114,7 @@ class Repeat:
         self._source = _Source(bytes.fromhex(seed))
 
     def begin(self):
-        """From now on the modules tell its own time and draw its own numbers. Call it when what the program names is imported."""
+        """From now on the modules tell its own time and draw its own numbers, whenever they are imported."""
         wall, steady, counter = self._wall.now, self._steady.now, self._counter.now
         time.time_ns, time.monotonic_ns, time.perf_counter_ns = wall, steady, counter
         time.time = lambda: wall() / _SECOND
@@ -112,8 +128,9 @@ class Repeat:
         time.asctime = lambda fields_=None, /: _asctime(fields(fields_))
         time.strftime = lambda format, fields_=None, /: _strftime(format, fields(fields_))
         os.urandom = self._source.bytes
-        self._begin_dates(wall)
-        self._begin_random(self._source.bytes)
+        _meet("datetime", lambda: self._begin_dates(wall))
+        _meet("random", lambda: self._begin_random(self._source.bytes))
+        seed_packages(self._source.bytes)
 
     def said(self):
         """What the clocks said since the last call, by clock; None if nothing."""
@@ -125,8 +142,8 @@ class Repeat:
             clock.call()
 
     def _begin_dates(self, wall):
-        datetime = sys.modules.get("datetime")
-        if wire.native is None or datetime is None:
+        datetime = sys.modules["datetime"]
+        if wire.native is None:
             return
 
         def now(cls, tz=None):
@@ -141,9 +158,7 @@ class Repeat:
         wire.native.replace(datetime.datetime, "utcnow", classmethod(utcnow))
 
     def _begin_random(self, draw):
-        random = sys.modules.get("random")
-        if random is None:
-            return
+        random = sys.modules["random"]
         random._urandom = draw
         random.seed(int.from_bytes(draw(32), "big"))
         if wire.native is None:

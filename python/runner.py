@@ -20,7 +20,7 @@ from _fimble.definitions import Definitions
 from _fimble.namespace import RECURSION, begin, import_named, program_builtins, restore
 from _fimble.output import Input, Output
 from _fimble.pages import paging_of
-from _fimble.repeat import Repeat
+from _fimble.repeat import Repeat, seed_packages
 
 MODULES = (
     "wire", "limits", "errors", "records", "objects", "late_types", "carriable", "codec", "decoding", "preview", "arrays", "frames", "output", "pending",
@@ -38,14 +38,14 @@ WARM = (
     "traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo"
 ).split()
 
-_dup, _close, _register = os.dup, os.close, os.register_at_fork
+_dup, _close, _closerange, _register = os.dup, os.close, os.closerange, os.register_at_fork
+# What a program may have open: `OPEN_FILES` in `src/interpreter/jail/limits.rs`.
+_DESCRIPTORS = 64
 _VALUE = 4_000
 # Bytes of a final frame for what is no variable.
 _ROOM = 256 * 1024
 # Bytes that are given back when a program has used up its memory, so that its end can be told. They are never touched.
 _RESERVE = 8 * 1024 * 1024
-# Descriptors that are given back as well: in the very first child, words about an error have modules to import.
-_SPARES = 2
 # Not empty once `warming` is through.
 _warm = []
 # What the next rounds of a child begin with, made before it was forked: a page that it does not write is not copied.
@@ -110,8 +110,6 @@ def main(descriptor):
     guard.too_late = lambda: channel.send(wire.STOPPING, {})
     guard.listen()
     round = _round()
-    if not _warm:
-        round.spare_descriptors()
     try:
         channel.send(wire.READY, {})
         if _warm and not channel.readable(_SOON):
@@ -142,11 +140,6 @@ class Round:
         self._statements, self._done, self._at = [], 0, 0
         self._driver = None
         self._reserve = mmap.mmap(-1, _RESERVE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._spares = []
-
-    def spare_descriptors(self):
-        """Keeps some for the words about an error."""
-        self._spares.extend(_dup(0) for _ in range(_SPARES))
 
     def play(self, run, channel, guard):
         """Runs all of what the RUN frame says. Raises only HostGone."""
@@ -193,6 +186,8 @@ class Round:
                 repeat = Repeat(run["seed"], run["readings"])
                 repeat.begin()
                 self._calls.repeat = repeat
+            else:
+                seed_packages(os.urandom)
             self._restored = restore(run["variables"], self._names, self._sources, self._namespace)
             self._statements = statements.parse(run["source"], self._file_name)
             self._definitions.expect(self._statements)
@@ -239,12 +234,7 @@ class Round:
     def _ending_of(self, error):
         """What the exception means for the round."""
         self._reserve = None
-        while self._spares:
-            try:
-                _close(self._spares.pop())
-            except OSError:
-                # The program closed it.
-                continue
+        _make_room()
         if isinstance(error, wire.HostGone):
             raise error
         for one in _chain(error):
@@ -360,6 +350,16 @@ def _chain(error):
 def _is_starved(error):
     """True for what CPython raises where it had no memory left for a MemoryError (a deep recursion, as a rule)."""
     return type(error) is SystemError and error.args == ("error return without exception set",)
+
+
+def _make_room():
+    """Lets modules be imported, for the last words of a program that left no descriptor. They are all there but in the very
+    first child."""
+    imports.forget()
+    try:
+        _close(_dup(0))
+    except OSError:
+        _closerange(_DESCRIPTORS // 2, _DESCRIPTORS)
 
 
 def _forget(error):

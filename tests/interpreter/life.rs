@@ -1,6 +1,10 @@
 //! Rounds and zygotes that end before their time.
 
+use std::collections::HashSet;
 use std::time::Instant;
+
+use fimble::interpreter::Repeat;
+use fimble::record::Readings;
 
 use super::*;
 
@@ -51,6 +55,25 @@ fn kill_zygote() {
     let pid = descendants()[1];
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid.try_into().unwrap()), nix::sys::signal::Signal::SIGKILL)
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_round_repeats_itself_in_the_first_child_however_it_imports() {
+    // No module that an interpreter could see named.
+    let mut run = program(
+        "\
+dates, numbers = __import__('date' + 'time'), __import__('ran' + 'dom')
+print(getattr(dates, 'date' + 'time').now(dates.timezone.utc), numbers.Random().random(), getattr(numbers, 'ran' + 'dom')())
+",
+    );
+    let readings = Readings { wall: vec![1_700_000_000_000_000_000], ..Readings::default() };
+    run.repeat = Some(Repeat { seed: "00ff".to_owned(), readings });
+    let interpreter = start().await;
+    let mut printed = HashSet::new();
+    for interpreter in [&start().await, &interpreter, &interpreter] {
+        printed.insert(finish(interpreter, run.clone(), &Arc::default()).await.output);
+    }
+    assert!(printed.len() == 1 && printed.iter().all(|one| one.starts_with("2023-11-14 22:13:20")), "{printed:?}");
 }
 
 #[tokio::test]
