@@ -58,9 +58,11 @@ class Calls:
         self._open, self._unused = {}, {}
         self._ordinals, self._sites = {}, {}
         self._count = 0
-        self._lock = _thread.allocate_lock()
+        # A signal handler may call while this thread has it.
+        self._lock = _thread.RLock()
         self._reading = _thread.allocate_lock()
         self._followers = []
+        self._reader = None
         self._watching = None
         # The `Repeat` of a round that can be run again.
         self.repeat = None
@@ -93,6 +95,7 @@ class Calls:
             try:
                 self._channel.put(wire.CALL, body)
             except wire.FrameTooLarge as error:
+                # Nothing was sent.
                 del self._open[number], self._unused[number]
                 self._count -= 1
                 raise errors.InvalidArgument(f"the arguments are too large: {error}", None, target, method) from None
@@ -129,13 +132,22 @@ class Calls:
         self._output.flush()
         while not reply.done:
             if self._reading.acquire(blocking=False):
+                self._reader = _ident()
                 try:
                     while not reply.done:
                         self._pull()
+                except BaseException:
+                    # A signal handler of the program ended the wait.
+                    self.cancel(reply)
+                    raise
                 finally:
+                    self._reader = None
                     self._reading.release()
                     if self._followers:
                         self._wake_followers()
+            elif self._reader == _ident():
+                self.cancel(reply)
+                raise RuntimeError("a signal handler cannot wait for a call while it interrupts the wait for another one")
             else:
                 self._follow(reply)
 

@@ -27,7 +27,7 @@ MOST_NAMES = 20_000
 _MOST_WARNINGS = 10
 # Of all definitions together, so that the last word stays below `VALUES` in `src/interpreter/message.rs`.
 _MOST_REFERENCES = 400_000
-_TOO_LARGE = "the variables of this round are too large together; keep less"
+TOO_LARGE = "the variables of this round are too large together; keep less"
 _TOO_MANY = f"a round keeps at most {MOST_NAMES:,} names; put values into a list or dict"
 _FUNCTIONS = objects.ids((types.FunctionType, types.BuiltinFunctionType))
 
@@ -50,8 +50,8 @@ class Captured:
         if was_there:
             self.removed.append(name)
 
-    def shrink(self, size, restored):
-        """Refuses the largest variables until the others take no more than `size` bytes of a frame."""
+    def shrink(self, size, restored, reason):
+        """Refuses the largest variables, for that reason, until the others take no more than `size` bytes of a frame."""
         sizes = [(_size(entry), index) for index, entry in enumerate(self.written)]
         total, dropped = sum(one for one, _ in sizes), set()
         for one, index in sorted(sizes, reverse=True):
@@ -61,7 +61,7 @@ class Captured:
             dropped.add(index)
         for index in sorted(dropped):
             name = self.written[index]["name"]
-            self.refuse(name, _TOO_LARGE, name in restored)
+            self.refuse(name, reason, name in restored)
         self.written = [entry for index, entry in enumerate(self.written) if index not in dropped]
 
 
@@ -93,11 +93,11 @@ class Capture:
                 if name[:2] != "__" and name != "_":
                     hidden[name] = value
                 continue
-            self._look(name, value)
+            self._look_safely(name, value)
         # Names with an underscore are the program's own, unless something that is carried needs them.
         while needed := [name for name in hidden if name in self._used or name in self._restored]:
             for name in needed:
-                self._look(name, hidden.pop(name))
+                self._look_safely(name, hidden.pop(name))
         for name in self._restored:
             if name not in self._namespace:
                 self.captured.removed.append(name)
@@ -109,6 +109,13 @@ class Capture:
             return list(self._namespace.items())
         return native.unsettled(self._namespace, self._restored, Record, self._variable_bytes)
 
+    def _look_safely(self, name, value):
+        try:
+            self._look(name, value)
+        except Exception as error:
+            # A name that cannot be looked at costs no other one, and does not keep what it was.
+            self._refuse(name, f"it could not be looked at: {type(error).__name__}: {error}")
+
     def _look(self, name, value):
         if type(value) is Pending:
             reply = reply_of(value)
@@ -117,6 +124,9 @@ class Capture:
                 return
             value = reply.value
         kind = type(value)
+        if objects.class_path(kind) == ("__future__", "_Feature"):
+            # Its import holds for the program alone.
+            return
         restored = self._restored.get(name)
         same = restored is not None and restored.value is value
         if kind is Missing or kind is Toolkit or kind is Operation or same and self._is_settled(restored, kind):
@@ -139,7 +149,7 @@ class Capture:
                 of_type = type_name(value) if kind == "value" else _definition_type(value)
                 shown = preview(value) if kind == "value" else cut(shown, 120)
         except TooLarge as reason:
-            self._refuse(name, str(reason) if self._left >= self._variable_bytes else _TOO_LARGE)
+            self._refuse(name, str(reason) if self._left >= self._variable_bytes else TOO_LARGE)
             return
         except NotCarried as reason:
             if not _is_closed(value):
@@ -150,7 +160,7 @@ class Capture:
             return
         # A rough size is enough: the host counts exactly.
         if len(content) > self._left:
-            self._refuse(name, _TOO_LARGE)
+            self._refuse(name, TOO_LARGE)
             return
         if len(self.captured.written) >= MOST_NAMES:
             self._refuse(name, _TOO_MANY)
@@ -196,6 +206,7 @@ class Capture:
             return "import", text, text, 0, []
         self._names.used = set()
         text = encode(value, self._names, min(self._variable_bytes, self._left))
+        self._used.update(self._names.used)
         return "value", text, "", 0, sorted(self._names.used)
 
     def _warn_of_changes(self, name, value, marks):

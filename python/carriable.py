@@ -126,7 +126,7 @@ def children_of(value, kind, names):
     known_class(kind, names)
     base = objects.payload_base(kind)
     if base is dict:
-        payload = chain.from_iterable(dict.items(value))
+        payload = chain.from_iterable(items_of(value, kind))
     else:
         payload = () if base is object else (payload_of(value, base),)
     return [*payload, *objects.state(value).values()]
@@ -153,8 +153,8 @@ def error_arguments(error):
 
 
 def items_of(value, kind):
-    """The pairs of a mapping of an exact type."""
-    if kind is collections.OrderedDict and all(map(_hashes_safely, dict.keys(value))):
+    """The pairs of a mapping, in its own order."""
+    if objects.has_ancestor(kind, collections.OrderedDict) and all(map(_hashes_safely, dict.keys(value))):
         return collections.OrderedDict.items(value)
     return dict.items(value)
 

@@ -257,7 +257,7 @@ class _Builder:
         base = objects.payload_base(kind)
         parts = [name, self._mapping(attributes.items())]
         if base is dict:
-            mapping = self._mapping(dict.items(value))
+            mapping = self._mapping(items_of(value, kind))
             parts.append(mapping if type(mapping) is dict and "$" not in mapping else {"$": "dict", "v": mapping})
         elif base is not object:
             parts.append(self.build(payload_of(value, base)))

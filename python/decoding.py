@@ -191,7 +191,9 @@ class _Reader:
         if len(parts) > 2:
             payload = self.read(parts[2])
         if base is dict:
-            dict.update(value, payload)
+            put = collections.OrderedDict.__setitem__ if objects.has_ancestor(kind, collections.OrderedDict) else dict.__setitem__
+            for key, item in payload.items():
+                put(value, key, item)
         elif base in (list, bytearray):
             base.extend(value, payload)
         elif base is set:

@@ -17,7 +17,7 @@ from _fimble.carriable import NotCarried
 from _fimble.codec import encode
 from _fimble.late_types import Module, bind
 
-ast = Module("ast")
+ast, symtable = Module("ast"), Module("symtable")
 # Calls whose result is a class or a type, and that may be made again from their source.
 _MAKERS = objects.ids((collections.namedtuple, types.new_class))
 # Of modules that take long to import: a program that uses these has imported them.
@@ -78,6 +78,7 @@ class Definitions:
         """Imports what functions and classes among the statements need: after them it might not be possible."""
         if any(one.bindings is None for one in statements):
             bind(ast)
+            bind(symtable)
 
     def observe(self, statement, namespace):
         """Takes note of what the statement bound; also for one that failed half-way."""
@@ -327,10 +328,8 @@ def import_source(name, value, imports, previous):
 
 def references(source):
     """The global names that a definition uses, sorted, builtins left out."""
-    from symtable import symtable
-
     try:
-        tables = [symtable(source, "<definition>", "exec")]
+        tables = [symtable.symtable(source, "<definition>", "exec")]
     except (SyntaxError, ValueError, RecursionError):
         return []
     top, names, own = tables[0], set(), set()

@@ -14,9 +14,19 @@ def when_imported(name, then):
     sys.meta_path.insert(0, _Finder(name, then))
 
 
+_before = []
+
+
+def begin():
+    """Takes note of how modules are found, before a program changes it."""
+    _before[:] = list(sys.meta_path), list(sys.path), list(sys.path_hooks)
+
+
 def forget():
-    """Calls nothing any more."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder) is not _Finder]
+    """Modules are found as they were at the beginning, and nothing is called any more."""
+    if _before:
+        sys.meta_path, sys.path, sys.path_hooks = map(list, _before)
+        sys.path_importer_cache = {}
 
 
 class _Finder:

@@ -51,6 +51,9 @@ MEMORY_SENTENCE = "the memory limit was reached; keep less at the same time, e.g
 
 
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_NO_PROCESS, _NO_NETWORK = "a program cannot start a process; call a toolkit", "a program has no network; call a toolkit"
+# Errors of `socket` and `urllib.error`, by name: to import them takes long.
+_NETWORK = frozenset(("gaierror", "herror", "URLError"))
 _PROCESSES = frozenset(("subprocess", "multiprocessing", "pty"))
 _STARTS = frozenset("fork forkpty posix_spawn posix_spawnp system popen execv execve execvp execvpe execl execlp spawnv spawnl".split())
 _arguments_of = BaseException.__dict__["args"].__get__
@@ -73,27 +76,47 @@ def hint(error):
             return f"the scratch folder holds {megabytes} MiB{files}; remove what is not needed, or keep data in variables"
         if number in (errno.EPERM, errno.EACCES, errno.EAGAIN):
             return _forbidden(error)
+        if type(error).__name__ in _NETWORK:
+            return _NO_NETWORK
+        if number in (errno.ENOENT, errno.ENOSYS) and _raiser(error)[0].partition(".")[0] in _PROCESSES:
+            return _NO_PROCESS
     elif RuntimeError in mro and _arguments_of(error)[:1] == ("can't start new thread",):
         return "no more threads can be started; use a pool of a few, or `asyncio.gather` for calls"
     return ""
 
 
 def _forbidden(error):
+    module, names = _raiser(error)
+    if module.partition(".")[0] in _PROCESSES or module in ("__main__", "os") and not _STARTS.isdisjoint(names):
+        return _NO_PROCESS
+    return _NO_NETWORK if module == "socket" else ""
+
+
+def _raiser(error):
+    """The module of the innermost frame, and the names that its code uses."""
     module, names, step = "", (), error.__traceback__
     while step is not None:
         module, names = step.tb_frame.f_globals.get("__name__"), step.tb_frame.f_code.co_names
         step = step.tb_next
-    if type(module) is not str:
-        return ""
-    if module.partition(".")[0] in _PROCESSES or module in ("__main__", "os") and not _STARTS.isdisjoint(names):
-        return "a program cannot start a process; call a toolkit"
-    return "a program has no network; call a toolkit" if module == "socket" else ""
+    return (module if type(module) is str else ""), names
 
 
 def _bound(name, hard=0):
     import resource
 
     return resource.getrlimit(getattr(resource, name))[hard]
+
+
+_OWN_SIGNALS = (_signal.SIGUSR1, _signal.SIGXCPU)
+_OTHER_SIGNALS = sorted(set(_signal.valid_signals()) - {*_OWN_SIGNALS, _signal.SIGKILL, _signal.SIGSTOP})
+
+
+def end_handlers():
+    """The program's own handlers of signals end with it. For the main thread."""
+    for number in _OTHER_SIGNALS:
+        handler = _signal.getsignal(number)
+        if callable(handler) and handler is not _signal.default_int_handler:
+            _signal.signal(number, _signal.SIG_IGN)
 
 
 class Guard:

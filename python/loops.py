@@ -200,15 +200,20 @@ class Program:
         return self._loop.run_until_complete(self._loop.create_task(main))
 
     def finish(self):
-        """Cancels the tasks that still run; returns their names."""
+        """Cancels the tasks that still run; returns sentences about them, and about those whose error nobody saw."""
         if not self.awake:
             return []
+        failed = [task for task in list(asyncio.tasks._all_tasks) if task.done() and not task.cancelled() and task._log_traceback]
         left = [task for task in asyncio.all_tasks(self._loop) if not task.done() and task is not self._task]
         for task in left:
             task.cancel()
         if left:
             self._loop.run_until_complete(asyncio.wait(left, timeout=1.0))
-        return [_task_name(task) for task in left]
+        said = [f"the task {_task_name(task)} still ran at the end and was cancelled; await it" for task in left]
+        for task in failed:
+            error = task.exception()
+            said.append(f"the task {_task_name(task)} failed and nothing waited for it: {type(error).__name__}: {error}")
+        return said
 
     def close(self):
         """No loop is running from now on."""

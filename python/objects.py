@@ -4,6 +4,7 @@ It does not know how values are written.
 """
 
 import types
+from collections import defaultdict
 
 _type_dict = type.__dict__["__dict__"].__get__
 _type_mro = type.__dict__["__mro__"].__get__
@@ -20,12 +21,13 @@ def ids(kinds):
     return frozenset(map(id, kinds))
 
 
-# What exceptions keep besides their arguments and attributes. `AttributeError.obj` is not among it: it may be anything.
-_ERROR_STATE = {
+# What exceptions keep besides their arguments and attributes, and a mapping besides its items. `AttributeError.obj` is not
+# among it: it may be anything.
+_BESIDES = {
     id(kind): {name: kind.__dict__[name] for name in names.split()}
     for kind, names in (
         (BaseException, "__cause__"), (OSError, "errno strerror filename filename2"), (ImportError, "name path"), (NameError, "name"),
-        (AttributeError, "name"), (StopIteration, "value"), (SystemExit, "code"),
+        (AttributeError, "name"), (StopIteration, "value"), (SystemExit, "code"), (defaultdict, "default_factory"),
         (SyntaxError, "msg filename lineno offset text end_lineno end_offset"),
     )
 }  # fmt: skip
@@ -107,14 +109,16 @@ def state(value):
                         attributes[name] = descriptor.__get__(value)
                     except AttributeError:
                         continue
-        for name, descriptor in _ERROR_STATE.get(id(ancestor), {}).items():
+        for name, descriptor in _BESIDES.get(id(ancestor), {}).items():
             found = descriptor.__get__(value)
             if found is not None and name not in attributes:
                 attributes[name] = found
         instance = own.get("__dict__")
         if type(instance) is _GetSet:
             # A name of another type could run its own `__eq__` here, and no program writes one by accident.
-            attributes.update((name, item) for name, item in dict.items(instance.__get__(value)) if type(name) is str)
+            # `typing` says there which alias of a generic class was called.
+            own = dict.items(instance.__get__(value))
+            attributes.update((name, item) for name, item in own if type(name) is str and name != "__orig_class__")
     return attributes
 
 
@@ -124,7 +128,7 @@ def set_state(value, name, item):
     for ancestor in _type_mro(type(value)):
         own = _type_dict(ancestor)
         descriptor = own.get(name)
-        if type(descriptor) is _Member and "__slots__" in own or name in _ERROR_STATE.get(id(ancestor), ()):
+        if type(descriptor) is _Member and "__slots__" in own or name in _BESIDES.get(id(ancestor), ()):
             descriptor.__set__(value, item)
             return
         instance = own.get("__dict__")

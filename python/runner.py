@@ -14,7 +14,7 @@ import warnings
 
 from _fimble import imports, late_types, limits, packages, preview, statements, tracebacks, wire
 from _fimble.calls import Calls
-from _fimble.capture import Capture, Captured
+from _fimble.capture import TOO_LARGE, Capture, Captured
 from _fimble.carriable import Names
 from _fimble.definitions import Definitions
 from _fimble.namespace import RECURSION, begin, import_named, program_builtins, restore
@@ -42,6 +42,7 @@ _dup, _close, _closerange, _register = os.dup, os.close, os.closerange, os.regis
 # What a program may have open: `OPEN_FILES` in `src/interpreter/jail/limits.rs`.
 _DESCRIPTORS = 64
 _VALUE = 4_000
+_NO_MEMORY = "the program's memory had no room to write it down; keep less, or hold less besides it"
 # Bytes of a final frame for what is no variable.
 _ROOM = 256 * 1024
 # Bytes that are given back when a program has used up its memory, so that its end can be told. They are never touched.
@@ -144,6 +145,7 @@ class Round:
     def play(self, run, channel, guard):
         """Runs all of what the RUN frame says. Raises only HostGone."""
         self._channel, self._guard = channel, guard
+        imports.begin()
         self._builtins.report = tracebacks.reporter(self._sources)
         self._run, self._limits, self._file_name = run, run["limits"], run["file_name"]
         self._channel.frame_bytes = self._limits["frame_bytes"]
@@ -168,9 +170,11 @@ class Round:
             ending = self._go()
             self._finish_calls(ending)
             self._guard.armed = False
+            limits.end_handlers()
         except limits.Limit as limit:
             # Between the end of the program and this line.
             self._guard.armed = False
+            limits.end_handlers()
             ending = self._limit(limit.limit, limit.sentence, limit)
         if ending["kind"] == "limit":
             self._calls.abandon()
@@ -233,6 +237,7 @@ class Round:
 
     def _ending_of(self, error):
         """What the exception means for the round."""
+        limits.end_handlers()
         self._reserve = None
         _make_room()
         if isinstance(error, wire.HostGone):
@@ -264,7 +269,8 @@ class Round:
     def _limit(self, limit, sentence, error):
         if limit != "memory":
             self._channel.send(wire.STOPPING, {})
-        line = tracebacks.place(error, self._file_name)
+        # Within an event loop the traceback has none of the program's own lines.
+        line = tracebacks.place(error, self._file_name) or (self._statements[self._at - 1].line if self._at else 0)
         where = f" (at line {line}, statement {self._at} of {len(self._statements)})" if line else ""
         return {"kind": "limit", "limit": limit, "message": sentence + where}
 
@@ -272,11 +278,21 @@ class Round:
         """Lets nothing of the program go on after it; says what it cut off or what failed unseen."""
         if ending["kind"] == "limit":
             return
-        for name in self._driver.finish() if self._driver else ():
-            self._warn(f"the task {name} still ran at the end and was cancelled; await it")
-        for reply in self._calls.complete():
+        for sentence in self._last(self._driver.finish if self._driver else list):
+            self._warn(sentence)
+        for reply in self._last(self._calls.complete):
             error, where = reply.error, f" (line {reply.site[0]})" if reply.site[0] else ""
             self._warn(f"{reply.target}.{reply.method}{where} failed and nothing waited for it: {type(error).__name__}: {error}")
+
+    def _last(self, step):
+        """What a step after the program gives. What the program left may raise whatever it likes."""
+        try:
+            return step()
+        except (limits.Limit, wire.HostGone):
+            raise
+        except BaseException as error:
+            self._warn(f"what still ran at the end failed: {type(error).__name__}: {error}")
+            return ()
 
     def _look_back(self):
         """Captures, whatever the program did to its process."""
@@ -285,9 +301,9 @@ class Round:
         sys.settrace(None)
         sys.setprofile(None)
         sys.setrecursionlimit(RECURSION)
-        imports.forget()
         if self._driver is not None:
             self._driver.close()
+        _make_room()
         capture = Capture(
             self._namespace, self._restored, self._definitions, self._names, self._run["proxies"],
             self._limits["variable_bytes"], self._limits["variables_bytes"],
@@ -304,15 +320,16 @@ class Round:
 
     def _say(self, ending, captured):
         self._output.hold()
-        room, fits = self._channel.frame_bytes - min(_ROOM, self._channel.frame_bytes // 4), True
+        room, fits, reason = self._channel.frame_bytes - min(_ROOM, self._channel.frame_bytes // 4), True, TOO_LARGE
         while room:
             try:
                 if not fits:
-                    captured.shrink(room, self._restored)
+                    captured.shrink(room, self._restored, reason)
                     room //= 2
                 self._channel.send(wire.DONE, self._final(ending, captured))
                 break
-            except (wire.FrameTooLarge, MemoryError):
+            except (wire.FrameTooLarge, MemoryError) as error:
+                reason = TOO_LARGE if type(error) is wire.FrameTooLarge else _NO_MEMORY
                 if not fits and room < 1024:
                     captured = Captured()
                 fits = False

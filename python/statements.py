@@ -137,7 +137,7 @@ class Driver:
         return self.meet_loop().go_on(coroutine, waits_for)
 
     def finish(self):
-        """Ends what still runs; returns how it was called."""
+        """Ends what still runs; returns sentences about it."""
         return self.loop.finish() if self.loop is not None else []
 
     def close(self):

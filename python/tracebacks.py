@@ -8,6 +8,7 @@ import types
 
 from _fimble import imports, limits, objects, preview
 from _fimble.late_types import Module
+from _fimble.missing import Missing
 from _fimble.pending import Pending
 from _fimble.proxies import Operation, Toolkit
 
@@ -16,7 +17,7 @@ _WORD = r"[^\W\d]\w*"
 _FRAMES = 12
 _MESSAGE = 4_000
 _NAMES = 8
-_HIDDEN = objects.ids((types.ModuleType, types.FunctionType, types.BuiltinFunctionType, Toolkit, Operation, Pending))
+_HIDDEN = objects.ids((types.ModuleType, types.FunctionType, types.BuiltinFunctionType, Toolkit, Operation, Pending, Missing))
 
 
 class Sources:
@@ -100,6 +101,8 @@ def _values(error, names):
     line = linecache.getline(frame.f_code.co_filename, last.tb_lineno or 0)
     found = []
     for name in dict.fromkeys(re.findall(_WORD, line)):
+        if name[:2] == "__":
+            continue
         space = frame.f_locals if name in frame.f_locals else frame.f_globals
         if name not in space or id(type(space[name])) in _HIDDEN or objects.class_of(space[name], type):
             continue

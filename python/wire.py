@@ -11,6 +11,8 @@ import select
 import struct
 from time import perf_counter
 from _json import encode_basestring, make_encoder
+from _signal import SIG_BLOCK, SIG_SETMASK, SIGUSR1, SIGXCPU, valid_signals
+from _signal import pthread_sigmask as _pthread_sigmask
 
 try:
     # The host's own reader and writer.
@@ -38,6 +40,8 @@ _HEADER = struct.Struct("<IB")
 _PIECE = 256 * 1024
 
 _read, _write, _exit = os.read, os.write, os._exit
+# Those that the host sends wait by themselves, see `limits.Guard`.
+_HANDLED = valid_signals() - {SIGUSR1, SIGXCPU}
 # `comes(descriptor, microseconds)`: true once a read would not block, false after that time, without sleeping.
 _comes = native.comes if native is not None else lambda *_: False
 
@@ -160,9 +164,16 @@ class Channel:
             written = _write(self.descriptor, frame)
             if written < len(frame):
                 rest = memoryview(frame)[written:]
-                while rest:
-                    rest = rest[_write(self.descriptor, rest) :]
+                # What a handler raises must not leave half a frame.
+                before = _pthread_sigmask(SIG_BLOCK, _HANDLED)
+                try:
+                    while rest:
+                        rest = rest[_write(self.descriptor, rest) :]
+                finally:
+                    _pthread_sigmask(SIG_SETMASK, before)
         except OSError as error:
+            if error.errno is None:
+                raise
             self.closed = True
             raise HostGone(str(error)) from None
 
@@ -190,6 +201,9 @@ class Channel:
         try:
             piece = _read(self.descriptor, min(max(missing, 65536), _PIECE))
         except OSError as error:
+            if error.errno is None:
+                # A signal handler of the program raised it, e.g. TimeoutError.
+                raise
             raise HostGone(str(error)) from None
         if begun:
             self._is_quick = (perf_counter() - begun) * 1e6 < self.spin_us
