@@ -257,7 +257,8 @@ pub struct Variable {
     pub kind: VariableKind,
     /// Its Python type for the reader, e.g. `list[dict]`.
     pub type_name: String,
-    /// A bounded `repr`, or the first line of a definition.
+    /// A bounded `repr`; of a function or class its head, e.g. `def f(x): ...`, of another definition its first line; imports with `; `
+    /// between them.
     pub preview: String,
     /// Bytes of its content.
     pub size: u64,

@@ -365,9 +365,10 @@ impl Performance<'_, '_> {
         // What is stored is shown and exported, and a masked value would no longer be the program's.
         let (secret, shown): (Vec<_>, Vec<_>) =
             finished.written.iter().cloned().partition(|captured| gate.secrets().finds(&captured.content));
-        let written = shown.into_iter().map(|mut captured| {
-            captured.preview = gate.secrets().mask(&captured.preview);
-            written_variable(captured, round.number)
+        let written = shown.into_iter().map(|captured| {
+            let mut written = written_variable(captured, round.number);
+            written.variable.preview = gate.secrets().mask(&written.variable.preview);
+            written
         });
         let (written, mut too_large) = session.fit(written.collect(), &removed);
         too_large.extend(secret.into_iter().map(|captured| (captured.name, HOLDS_A_SECRET.to_owned())));
