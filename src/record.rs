@@ -106,6 +106,9 @@ pub enum Outcome {
         traceback: String,
         /// The number of the statement that raised, from 1.
         statement: u32,
+        /// The class of the exception, without its module, e.g. `KeyError`; empty if it is not known.
+        #[serde(default)]
+        exception: String,
     },
     /// It waits for something that may take long.
     Suspended {

@@ -440,9 +440,11 @@ fn outcome(gate: &Gate, finished: &Finished, was_killed: bool) -> Outcome {
         Ending::Returned { value } => {
             Outcome::Finished { value: value.as_deref().map(|value| gate.secrets().mask(value)) }
         }
-        Ending::Raised { traceback, statement, .. } => {
-            Outcome::Raised { traceback: gate.secrets().mask(traceback), statement: *statement }
-        }
+        Ending::Raised { traceback, exception, statement, .. } => Outcome::Raised {
+            traceback: gate.secrets().mask(traceback),
+            statement: *statement,
+            exception: gate.secrets().mask(exception),
+        },
         Ending::Limit { limit, message } => Outcome::Stopped { limit: (*limit).to_owned(), message: message.clone() },
         Ending::Crashed { message } | Ending::Lost { message } => {
             Outcome::Stopped { limit: "crash".to_owned(), message: gate.secrets().mask(message) }
