@@ -106,6 +106,9 @@ pub enum Outcome {
         traceback: String,
         /// The number of the statement that raised, from 1.
         statement: u32,
+        /// The class of the exception, without its module, e.g. `KeyError`; empty if it is not known.
+        #[serde(default)]
+        exception: String,
     },
     /// It waits for something that may take long.
     Suspended {
@@ -257,7 +260,8 @@ pub struct Variable {
     pub kind: VariableKind,
     /// Its Python type for the reader, e.g. `list[dict]`.
     pub type_name: String,
-    /// A bounded `repr`, or the first line of a definition.
+    /// A bounded `repr`; of a function or class its head, e.g. `def f(x): ...`, of another definition its first line; imports with `; `
+    /// between them.
     pub preview: String,
     /// Bytes of its content.
     pub size: u64,

@@ -30,6 +30,8 @@ mod servers;
 mod store;
 #[path = "cli/toolkits.rs"]
 mod toolkits;
+#[path = "cli/tracebacks.rs"]
+mod tracebacks;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -124,7 +124,9 @@ fn a_running_round_is_seen_by_another_process() {
     let line = table.lines().nth(1).unwrap();
     assert!(line.starts_with(&format!("{session}/1 ")) && line.contains("system_toolkit.sleep ("), "{table}");
 
-    assert_eq!(home.output(&["kill", session]).status.code(), Some(0));
+    // What a script reads is what `kill` takes.
+    assert_eq!(round["name"], format!("{session}/1"));
+    assert_eq!(home.output(&["kill", round["name"].as_str().unwrap()]).status.code(), Some(0));
     assert_eq!(started.end().0, Some(3));
 }
 

@@ -271,6 +271,7 @@ await system_toolkit.send_message(' and '.join(answers))
         (shown["session"].as_str(), &shown["round"], &shown["suspended"]),
         (Some(&*id), &1.into(), &"an answer".into())
     );
+    assert_eq!(shown["name"], format!("{id}/1"));
     assert_eq!(home.run(&["sessions", "answer", &id, "2"]).status.code(), Some(4), "it asks a second time");
     let answered = home.run(&["sessions", "answer", &id, "green", "--json"]);
     assert_eq!(answered.status.code(), Some(0), "{}", text(&answered.stderr));

@@ -4,6 +4,8 @@
 
 #[path = "turn/calls.rs"]
 mod calls;
+#[path = "turn/carried.rs"]
+mod carried;
 #[path = "turn/edit.rs"]
 mod edit;
 #[path = "turn/hooks.rs"]

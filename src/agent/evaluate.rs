@@ -43,7 +43,7 @@ impl Progress {
                 }
                 self.next(session, "Tell the user the answer with system_toolkit.send_message.");
             }
-            Outcome::Raised { traceback, statement } => {
+            Outcome::Raised { traceback, statement, .. } => {
                 self.silent = 0;
                 self.failed_hole.clone_from(&executed.hole);
                 let statements = statements(&executed.hole);

@@ -15,10 +15,13 @@ use crate::store::Store;
 use crate::store::redis::Redis;
 use crate::store::sqlite::Sqlite;
 
+/// What comes before the sentence about a check that succeeds and leaves a danger.
+const WARNING: &str = "\n      warning: ";
+
 pub(super) async fn execute(config: Config) -> Result<ExitCode, Failure> {
     let mut healthy = true;
     let mut report = |name: &str, result: Result<String, Failure>| match result {
-        Ok(text) => out!("ok    {name}: {text}"),
+        Ok(text) => out!("{} {name}: {text}", if text.contains(WARNING) { "warn " } else { "ok   " }),
         Err(failure) => {
             healthy = false;
             out!("FAIL  {name}: {}", failure.message);
@@ -53,9 +56,10 @@ async fn check_interpreter(config: &Config) -> Result<String, Failure> {
         layers = format!("{layers}; not there: {}", isolation.missing.join(", "));
     }
     let took = finished.usage.wall.as_secs_f64() * 1_000.0;
+    let warning = isolation.warning().map(|warning| format!("{WARNING}{warning}")).unwrap_or_default();
     match finished.ending {
         Ending::Returned { value } => Ok(format!(
-            "CPython {}, isolation {} ({layers}), a round in {took:.1} ms",
+            "CPython {}, isolation {} ({layers}), a round in {took:.1} ms{warning}",
             value.unwrap_or_default().trim_matches('\''),
             isolation.level.as_str(),
         )),

@@ -38,11 +38,16 @@ mod writer;
 
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use fimble_toolkit::Toolkit;
 
 use crate::config::{Config, ConfigError, Sources};
+use crate::interpreter;
+
+/// How long the end of this process may wait for what its zygotes leave behind: their memory is freed first, which may be much.
+const LEAVING: Duration = Duration::from_secs(2);
 
 /// Exit codes, as `fimble --help` documents them.
 const EXIT_CODES: &str = "\
@@ -261,6 +266,8 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
     });
     // A read of standard input that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
+    // Not for ever: the next process removes what is left.
+    interpreter::leave(LEAVING);
     code
 }
 

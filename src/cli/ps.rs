@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::output::write_data;
@@ -35,11 +36,12 @@ impl Ps {
         let suspended = suspended(&config, &found).await;
         if self.json {
             for Found { view, .. } in &found {
-                write_data(&format!("{}\n", serde_json::to_string(view).unwrap_or_default()));
+                let named = Named { name: name(view), view };
+                write_data(&format!("{}\n", serde_json::to_string(&named).unwrap_or_default()));
             }
             for (session, what) in &suspended {
                 let waits = json!({
-                    "session": session.id, "round": session.rounds, "suspended": what, "updated_at": session.updated_at,
+                    "name": format!("{}/{}", session.id, session.rounds), "session": session.id, "round": session.rounds, "suspended": what, "updated_at": session.updated_at,
                 });
                 write_data(&format!("{waits}\n"));
             }
@@ -114,6 +116,15 @@ async fn suspended(config: &Config, found: &[Found]) -> Vec<(SessionRecord, &'st
         }
     }
     waiting
+}
+
+/// A round as it is printed as JSON.
+#[derive(Serialize)]
+struct Named<'a> {
+    /// What `fimble kill` takes.
+    name: String,
+    #[serde(flatten)]
+    view: &'a RoundView,
 }
 
 /// How a round is named on the command line.

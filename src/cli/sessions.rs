@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::gate::abandon;
 use crate::record::{CallStatus, Outcome, Round, SessionRecord, SessionStatus, Variable};
 use crate::segment::SegmentKind;
-use crate::session::{BranchError, Change, Origin, Session};
+use crate::session::{BranchError, Change, Origin, Session, exception_line};
 use crate::store::Store;
 
 /// Sessions that a list shows.
@@ -364,8 +364,8 @@ pub(super) fn print_rounds(rounds: &[Round]) {
         let outcome = match &round.outcome {
             None => "cut off".to_owned(),
             Some(Outcome::Finished { .. }) => "finished".to_owned(),
-            Some(Outcome::Raised { traceback, .. }) => {
-                format!("raised: {}", clip(traceback.trim_end().lines().last().unwrap_or_default(), 60))
+            Some(outcome @ Outcome::Raised { .. }) => {
+                format!("raised: {}", clip(exception_line(outcome).unwrap_or_default(), 60))
             }
             Some(Outcome::Suspended { on, .. }) => format!("waits for {on}"),
             Some(Outcome::Stopped { limit, .. }) => format!("stopped: {limit}"),

@@ -18,8 +18,9 @@ use super::thinking::Thinking;
 use super::writer::{Piece, Writer, write_piece};
 use crate::event::{Custom, Event, EventKind};
 
-/// Lines of a traceback or a result that are shown.
-const SHOWN_LINES: usize = 12;
+/// Lines of a traceback or a result that are shown, and how many of them are its first ones.
+const SHOWN_LINES: usize = 16;
+const SHOWN_FIRST: usize = 8;
 /// Characters of one call's arguments that are shown.
 const SHOWN_CHARACTERS: usize = 100;
 
@@ -192,7 +193,7 @@ impl Screen {
             }
             Custom::Refused { message, .. } => {
                 self.streamed = false;
-                self.line(Color::Yellow.normal(), &format!("! {}", head(message)));
+                self.line(Color::Yellow.normal(), &format!("! {}", ends(message)));
             }
             Custom::Print { text } if self.script => {
                 self.write(Piece::Out(data(text).into_owned()));
@@ -208,9 +209,9 @@ impl Screen {
             Custom::RoundEnded { outcome, .. } if outcome == "suspended" && self.attended => {}
             Custom::RoundEnded { outcome, message, not_carried, .. } => {
                 if outcome == "suspended" {
-                    self.line(Color::Green.bold(), &format!("? {}", head(message)));
+                    self.line(Color::Green.bold(), &format!("? {}", ends(message)));
                 } else if outcome != "finished" {
-                    self.line(Color::Red.normal(), &format!("! {}", head(message)));
+                    self.line(Color::Red.normal(), &format!("! {}", ends(message)));
                 }
                 for (name, reason) in not_carried {
                     self.line(Color::Yellow.dimmed(), &format!("~ `{name}` is not kept: {reason}"));
@@ -373,10 +374,13 @@ pub(super) fn clip(text: &str, characters: usize) -> String {
     }
 }
 
-fn head(text: &str) -> String {
+/// The first and the last lines of a long text: a traceback says what happened at its end, a group of exceptions at both.
+fn ends(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    match lines.len().checked_sub(SHOWN_LINES) {
-        Some(more) if more > 0 => format!("{}\n… {more} more lines", lines[..SHOWN_LINES].join("\n")),
-        _ => lines.join("\n"),
+    let more = lines.len().saturating_sub(SHOWN_LINES);
+    if more == 0 {
+        return lines.join("\n");
     }
+    let (first, rest) = lines.split_at(SHOWN_FIRST);
+    format!("{}\n… {more} more lines …\n{}", first.join("\n"), rest[more..].join("\n"))
 }

@@ -365,9 +365,10 @@ impl Performance<'_, '_> {
         // What is stored is shown and exported, and a masked value would no longer be the program's.
         let (secret, shown): (Vec<_>, Vec<_>) =
             finished.written.iter().cloned().partition(|captured| gate.secrets().finds(&captured.content));
-        let written = shown.into_iter().map(|mut captured| {
-            captured.preview = gate.secrets().mask(&captured.preview);
-            written_variable(captured, round.number)
+        let written = shown.into_iter().map(|captured| {
+            let mut written = written_variable(captured, round.number);
+            written.variable.preview = gate.secrets().mask(&written.variable.preview);
+            written
         });
         let (written, mut too_large) = session.fit(written.collect(), &removed);
         too_large.extend(secret.into_iter().map(|captured| (captured.name, HOLDS_A_SECRET.to_owned())));
@@ -439,9 +440,11 @@ fn outcome(gate: &Gate, finished: &Finished, was_killed: bool) -> Outcome {
         Ending::Returned { value } => {
             Outcome::Finished { value: value.as_deref().map(|value| gate.secrets().mask(value)) }
         }
-        Ending::Raised { traceback, statement, .. } => {
-            Outcome::Raised { traceback: gate.secrets().mask(traceback), statement: *statement }
-        }
+        Ending::Raised { traceback, exception, statement, .. } => Outcome::Raised {
+            traceback: gate.secrets().mask(traceback),
+            statement: *statement,
+            exception: gate.secrets().mask(exception),
+        },
         Ending::Limit { limit, message } => Outcome::Stopped { limit: (*limit).to_owned(), message: message.clone() },
         Ending::Crashed { message } | Ending::Lost { message } => {
             Outcome::Stopped { limit: "crash".to_owned(), message: gate.secrets().mask(message) }

@@ -17,12 +17,43 @@ pub(super) enum Stop {
     Nonsense(String),
 }
 
-/// The ending. `done` is what the child said, if its process ended well.
-pub(super) fn decide(stop: Option<Stop>, done: Option<&DoneEnding>, exit: Option<Exit>, limits: &Limits) -> Ending {
-    match (stop, done) {
+/// What the host saw of a round.
+#[derive(Debug, Default)]
+pub(super) struct Seen<'a> {
+    /// Why the host stopped it, if it did.
+    pub stop: Option<Stop>,
+    /// What the child said at its end, if its process ended well.
+    pub done: Option<&'a DoneEnding>,
+    /// True if it said anything at all at its end.
+    pub said_its_end: bool,
+    /// True if it lost its socket and went on.
+    pub lost_socket: bool,
+    /// The process's end, unless its zygote ended with it.
+    pub exit: Option<Exit>,
+    /// Statements that were done, and how many there are; 0 as long as none was done.
+    pub statements: (u32, u32),
+}
+
+impl Seen<'_> {
+    /// How far a program came that had no last words, and what that means.
+    fn cut_off(&self) -> String {
+        let place = match self.statements {
+            (_, 0) => "in statement 1".to_owned(),
+            (done, of) if done >= of => format!("after statement {of} of {of}"),
+            (done, of) => format!("in statement {} of {of}", done + 1),
+        };
+        format!(" ({place}); nothing that it assigned was kept")
+    }
+}
+
+/// The ending.
+pub(super) fn decide(seen: &Seen<'_>, limits: &Limits) -> Ending {
+    match (&seen.stop, seen.done) {
         (Some(Stop::Cancelled), _) => Ending::Cancelled,
         (Some(Stop::Limit(limit)), Some(DoneEnding::Limit { message, .. })) => reached(limit, limits, place(message)),
-        (Some(Stop::Limit(limit)), _) => reached(limit, limits, ""),
+        // It ended by itself meanwhile, with all that it had.
+        (Some(Stop::Limit(limit)), Some(_)) => reached(limit, limits, ""),
+        (Some(Stop::Limit(limit)), None) => reached(limit, limits, &seen.cut_off()),
         (Some(Stop::Nonsense(what)), _) => Ending::Crashed {
             message: format!(
                 "the program's process sent {what} to the host and was stopped; descriptor 3 belongs to the runtime, do not \
@@ -41,41 +72,58 @@ pub(super) fn decide(stop: Option<Stop>, done: Option<&DoneEnding>, exit: Option
                 ["wall", "cpu", "memory", "output", "calls", "scratch"].into_iter().find(|known| known == limit);
             reached(known.unwrap_or("wall"), limits, place(message))
         }
-        (None, None) => died(exit, limits),
+        (None, None) => died(seen, limits),
     }
 }
 
-/// The ending of a process that ended without a final frame.
-fn died(exit: Option<Exit>, limits: &Limits) -> Ending {
-    let Some(Exit { code, signal, cpu_us, peak_rss_kib }) = exit else {
+/// The exit code of a child that cannot reach the host any more.
+const HOST_GONE: i32 = 3;
+
+/// The ending of a process that ended without a final frame, or not as one that has said it.
+fn died(seen: &Seen<'_>, limits: &Limits) -> Ending {
+    let Some(Exit { code, signal, cpu_us, peak_rss_kib }) = seen.exit else {
         return Ending::Lost {
             message: "the program's process was lost together with the interpreter; run the program again".to_owned(),
         };
     };
-    if let Some(code) = code {
-        return Ending::Crashed {
-            message: format!(
-                "the program's process exited with code {code} before the program's end, and nothing was kept; do not call \
-                 `os._exit`, and end a program early with `return` in a function or an exception"
-            ),
-        };
-    }
     let signal = signal.and_then(|signal| Signal::try_from(signal).ok());
     let used_up = cpu_us >= limits.cpu_s.saturating_mul(1_000_000);
-    match signal {
-        Some(Signal::SIGXCPU) => reached("cpu", limits, ""),
-        Some(Signal::SIGKILL) if used_up => reached("cpu", limits, ""),
-        Some(Signal::SIGKILL) if peak_rss_kib >= limits.memory_mib.saturating_mul(1024) / 10 * 9 => {
-            reached("memory", limits, "")
+    let how = match code {
+        Some(code) => format!("exited with code {code} before the program's end"),
+        None => format!("was ended by {}", signal.map_or("a signal", Signal::as_str)),
+    };
+    let advice = match (code, signal) {
+        _ if seen.lost_socket => {
+            "it had closed or replaced descriptor 3, which belongs to the runtime; leave descriptors alone that the program \
+             did not open"
         }
-        signal => Ending::Crashed {
-            message: format!(
-                "the program's process was ended by {}, and nothing was kept; this is a crash in compiled code, e.g. through \
-                 `ctypes` or very deep recursion",
-                signal.map_or("a signal", Signal::as_str)
-            ),
-        },
-    }
+        // What it said went elsewhere, so that it ended as if all were well, or it saw that it cannot reach the host.
+        (Some(0 | HOST_GONE), _) => {
+            "it called `os._exit`, or closed or replaced descriptor 3, which belongs to the runtime; do neither, and end a \
+             program early with `return` in a function or an exception"
+        }
+        (Some(_), _) => "do not call `os._exit`, and end a program early with `return` in a function or an exception",
+        (None, Some(Signal::SIGXCPU)) => return reached("cpu", limits, &seen.cut_off()),
+        (None, Some(Signal::SIGKILL)) if used_up => return reached("cpu", limits, &seen.cut_off()),
+        (None, Some(Signal::SIGKILL)) if seen.said_its_end => {
+            "it said that it was at its end and went on; descriptor 3 belongs to the runtime, do not write to it"
+        }
+        (None, Some(Signal::SIGKILL)) if peak_rss_kib >= limits.memory_mib.saturating_mul(1024) / 10 * 9 => {
+            return reached("memory", limits, &seen.cut_off());
+        }
+        (None, Some(Signal::SIGKILL)) => {
+            "the program sent it to itself, or there was no more memory for all programs together; work on smaller pieces"
+        }
+        (None, Some(Signal::SIGSYS)) => "it asked the kernel for what programs may not do; call a toolkit for that",
+        (None, Some(Signal::SIGSEGV | Signal::SIGBUS | Signal::SIGABRT | Signal::SIGFPE | Signal::SIGILL) | None) => {
+            "this is a crash in compiled code, e.g. through `ctypes` or very deep recursion"
+        }
+        (None, Some(_)) => {
+            "the program sent that signal to itself or asked for it; end a program early with `return` in a function or an \
+             exception"
+        }
+    };
+    Ending::Crashed { message: format!("the program's process {how}, and nothing was kept; {advice}") }
 }
 
 /// Where a program was when it was told to stop, by its own account.
@@ -84,7 +132,7 @@ fn place(message: &str) -> &str {
     if place.len() <= 80 { place } else { "" }
 }
 
-fn reached(limit: &'static str, limits: &Limits, place: &str) -> Ending {
+fn reached(limit: &'static str, limits: &Limits, rest: &str) -> Ending {
     let mut message = match limit {
         "cpu" => format!(
             "the program used more than {} s of CPU time and was stopped; do less at once, or raise interpreter.limits.cpu_s",
@@ -114,6 +162,6 @@ fn reached(limit: &'static str, limits: &Limits, place: &str) -> Ending {
             limits.wall_s
         ),
     };
-    message.push_str(place);
+    message.push_str(rest);
     Ending::Limit { limit, message }
 }

@@ -13,6 +13,7 @@ pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
 mod jail;
+mod leaving;
 mod message;
 mod output;
 mod overtime;
@@ -32,6 +33,7 @@ mod zygote;
 
 pub use config::{Config, Isolation, Level};
 pub use error::Error;
+pub use leaving::leave;
 pub use pool::Interpreter;
 pub use process::{Process, Vitals};
 pub use wall::counted;

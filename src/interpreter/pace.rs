@@ -5,8 +5,8 @@ use std::time::Duration;
 /// The waits of a round, beside its own limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// How long a program has to end after a limit, of its own time, which does not count while it waits for a processor; it is
-    /// killed then.
+    /// How long a program has to end once it was told to, of its own time, which does not count while it waits for a processor;
+    /// it is killed then. One that was told earlier before its limit, see [`Pace::lead`], has until its limit.
     pub stop: Duration,
     /// Whatever a program had to wait for, none of its times takes longer than this.
     pub starved: Duration,

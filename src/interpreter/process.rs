@@ -5,6 +5,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The kernel's `PF_EXITING` among the flags of a process, field 9 of `proc_pid_stat(5)`.
+const EXITING: u64 = 4;
+
 /// The process that a program runs in. Clones look at the same one; keeping it does not keep the process.
 #[derive(Debug, Clone)]
 pub struct Process {
@@ -57,6 +60,15 @@ impl Process {
         let cpu = Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
         // If it was reaped meanwhile, the number may have been another one's.
         (known && self.pid()? == pid).then_some(cpu)
+    }
+
+    /// True once it is on its way out, which closes its descriptors, or where that cannot be seen.
+    pub(super) fn is_exiting(&self) -> bool {
+        let flags = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid()?)).ok()?;
+            stat.rsplit_once(") ")?.1.split(' ').nth(6)?.parse::<u64>().ok()
+        };
+        flags().is_none_or(|flags| flags & EXITING != 0)
     }
 
     /// Its id, as this process sees it; `None` once it was reaped.

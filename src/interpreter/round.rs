@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::control::Exit;
 use super::done::{self, Done};
-use super::ending::{self, Stop};
+use super::ending::{self, Seen, Stop};
 use super::message::{self, Cancelled, Opening, Printed, StatementDone};
 use super::output::{CUT, Output};
 use super::overtime::{Overtime, computed_in};
@@ -82,6 +82,7 @@ struct Round<'a> {
     statements: (u32, u32),
     stop: Option<Stop>,
     done: Option<Done>,
+    lost_socket: bool,
     started: Instant,
     /// The wall limit.
     wall: Duration,
@@ -143,6 +144,7 @@ pub(super) async fn drive(
         statements: (0, 0),
         stop: None,
         done: None,
+        lost_socket: false,
         started,
         wall,
         deadline: started + pace.tells_at(wall),
@@ -236,9 +238,10 @@ impl Round<'_> {
             return Flow::On;
         }
         if Instant::now() >= self.cpu_at {
-            match self.cpu_left() {
+            let limit = self.run.limits.cpu();
+            match self.cpu_left(self.pace.tells_at(limit)) {
                 Some(left) if left.is_zero() => {
-                    return self.tell(Stop::Limit("cpu"), libc::SIGXCPU, self.pace.lead(self.run.limits.cpu()));
+                    return self.tell(Stop::Limit("cpu"), libc::SIGXCPU, self.cpu_left(limit).unwrap_or_default());
                 }
                 left => self.plan_cpu_look(left.unwrap_or(YEAR)),
             }
@@ -261,9 +264,9 @@ impl Round<'_> {
         counted(since, waited, self.child.process().cpu().unwrap_or_default())
     }
 
-    /// What it may still compute before it is told; `None` once it has ended.
-    fn cpu_left(&self) -> Option<Duration> {
-        Some(self.pace.tells_at(self.run.limits.cpu()).saturating_sub(self.child.process().cpu()?))
+    /// What it may still compute until it has computed for so long; `None` once it has ended.
+    fn cpu_left(&self, until: Duration) -> Option<Duration> {
+        Some(until.saturating_sub(self.child.process().cpu()?))
     }
 
     /// Looks when it can have computed for so long, were all processors its own.
@@ -276,10 +279,10 @@ impl Round<'_> {
         self.tell(stop, libc::SIGUSR1, Duration::ZERO)
     }
 
-    /// Tells it by a signal that it is to stop, `ahead` of the time when it must.
+    /// Tells it by a signal that it is to stop, `ahead` of the time when it must; it has a moment all the same if that is less.
     fn tell(&mut self, stop: Stop, signal: i32, ahead: Duration) -> Flow {
         if self.stop.is_none() {
-            self.give(stop, self.pace.stop + ahead);
+            self.give(stop, self.pace.stop.max(ahead));
             self.child.signal(signal);
         }
         Flow::On
@@ -311,7 +314,10 @@ impl Round<'_> {
     fn take(&mut self, incoming: io::Result<Incoming>) -> Flow {
         match incoming {
             Ok(Incoming::Frame(frame)) => self.take_frame(frame),
-            Ok(Incoming::Closed) | Err(_) => Flow::Ended,
+            Ok(Incoming::Closed) | Err(_) => {
+                self.lost_socket = self.done.is_none() && !self.child.process().is_exiting();
+                Flow::Ended
+            }
             Ok(Incoming::Oversize(bytes)) => Flow::Kill(Stop::Nonsense(format!("a message of {bytes} bytes"))),
         }
     }
@@ -467,34 +473,19 @@ impl Round<'_> {
         };
         // Without its zygote, nobody can tell the exit code; but then the process is certainly at its end.
         let clean = exit.map_or(self.child.is_orphan(), |exit| exit.code == Some(0));
+        let said_its_end = self.done.is_some();
         let done = self.done.filter(|_| clean && !matches!(self.stop, Some(Stop::Cancelled | Stop::Nonsense(_))));
-        let ending = ending::decide(self.stop, done.as_ref().map(|done| &done.ending), exit, &self.run.limits);
+        let (stop, lost_socket, statements) = (self.stop, self.lost_socket, self.statements);
+        let seen_done = done.as_ref().map(|done| &done.ending);
+        let seen = Seen { stop, done: seen_done, said_its_end, lost_socket, exit, statements };
+        let ending = ending::decide(&seen, &self.run.limits);
+        let (statements_done, statements) =
+            done.as_ref().map_or(statements, |done| (done.statements_done, done.statements));
+        let (written, removed, not_carried) = done.map_or_else(Default::default, |done| {
+            let (written, surplus) = done::within_limits(done.written, &self.run.limits);
+            (written, done.removed, done.not_carried.into_iter().chain(surplus).collect())
+        });
         let output = self.output.finish();
-        let Some(done) = done else {
-            let (statements_done, statements) = self.statements;
-            return Finished {
-                ending,
-                output,
-                written: Vec::new(),
-                removed: Vec::new(),
-                not_carried: Vec::new(),
-                statements_done,
-                statements,
-                usage,
-            };
-        };
-        let (written, surplus) = done::within_limits(done.written, &self.run.limits);
-        let mut not_carried = done.not_carried;
-        not_carried.extend(surplus);
-        Finished {
-            ending,
-            output,
-            written,
-            removed: done.removed,
-            not_carried,
-            statements_done: done.statements_done,
-            statements: done.statements,
-            usage,
-        }
+        Finished { ending, output, written, removed, not_carried, statements_done, statements, usage }
     }
 }

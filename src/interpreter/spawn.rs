@@ -22,6 +22,7 @@ use super::cgroup::{Ceiling, Group};
 use super::config::{Config, Isolation, Level};
 use super::control::{Bounds, Command, Exit, Report, Start, receive, send};
 use super::error::Error;
+use super::leaving::Kept;
 use super::process::Process;
 use super::scratch::{Scratch, Watch};
 use super::wire::{Frame, Incoming, Wire};
@@ -374,7 +375,9 @@ async fn spawn(
     let (started, has_started) = oneshot::channel();
     let (join, joins) = oneshot::channel::<Vec<u32>>();
     let (tell_joined, joined) = oneshot::channel();
+    let kept = Kept::begin();
     let body = move || {
+        let _kept = kept;
         let spawned = Program::new(&executable)
             .arg(zygote::ARGUMENT)
             .env_clear()

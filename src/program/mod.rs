@@ -10,6 +10,7 @@ mod check_result;
 mod deferred;
 mod edit;
 mod fix;
+mod head;
 mod lines;
 mod literal_type;
 mod mutation;
@@ -37,6 +38,7 @@ use fimble_toolkit::Declaration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use head::head;
 pub use lines::lines_about;
 pub use provenance::{Provenance, provenance};
 pub use scaffold::{Failed, HOLE_INDENT, Scaffold, ScaffoldInput};

@@ -3,6 +3,7 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, context};
 
+use super::head::{definition_head, import_lines, stands_alone};
 use super::lines::{Line, indent, lines};
 use crate::record::{Variable, VariableKind};
 
@@ -78,25 +79,32 @@ fn carried_lines(variables: &[Variable], most: usize) -> (Vec<String>, usize) {
     let mut newest: Vec<&Variable> = variables.iter().collect();
     newest.sort_by(|one, other| other.round.cmp(&one.round).then_with(|| one.name.cmp(&other.name)));
     let left_out = newest.len().saturating_sub(most);
-    (newest.into_iter().take(most).map(carried_line).collect(), left_out)
+    (newest.into_iter().take(most).flat_map(carried_lines_of).collect(), left_out)
 }
 
-fn carried_line(variable: &Variable) -> String {
+/// What is shown of a variable. Each line stands alone, so that the prefix parses whatever was stored.
+fn carried_lines_of(variable: &Variable) -> Vec<String> {
+    // Stored text, too, stays on its line.
     let preview = one_line(&variable.preview, MAX_PREVIEW);
-    match variable.kind {
-        VariableKind::Import => preview,
-        VariableKind::Definition => {
-            let head = preview.trim_end_matches(['.', ' ']);
-            format!("{}: ...  # round {}", head.trim_end_matches(':'), variable.round)
-        }
+    let name = one_line(&variable.name, MAX_NAME);
+    let lines = match variable.kind {
+        VariableKind::Import => import_lines(&variable.preview).unwrap_or_else(|| vec![preview]),
+        VariableKind::Definition => vec![match stored_head(&variable.preview) {
+            Some(head) => format!("{head}  # round {}", variable.round),
+            None => format!("{name} = ...  # {preview}, round {}", variable.round),
+        }],
         VariableKind::Value => {
-            // Stored text, too, stays on its line.
-            let name = one_line(&variable.name, MAX_NAME);
             let kind = one_line(&variable.type_name, MAX_PREVIEW);
             let kind = if kind.is_empty() { "object" } else { &kind };
-            format!("{name}: {kind} = ...  # {preview}, round {}", variable.round)
+            vec![format!("{name}: {kind} = ...  # {preview}, round {}", variable.round)]
         }
-    }
+    };
+    lines.into_iter().map(|line| if stands_alone(&line) { line } else { format!("# {line}") }).collect()
+}
+
+/// The head of a definition whose preview is its head, or, as it once was, the first line of its source.
+fn stored_head(preview: &str) -> Option<String> {
+    definition_head(preview).or_else(|| definition_head(&format!("{preview}\n    ...")))
 }
 
 fn failed_lines(failed: Failed<'_>) -> Vec<String> {
@@ -191,9 +199,10 @@ mod tests {
             ..Default::default()
         };
         let expected = "# carried from earlier rounds\n\
-             a b: int import os = ...  # 1 2 3 4 5, round 1\n\
-             def f(): evil(): ...  # round 1\n\
-             import g import os\n\
+             # a b: int import os = ...  # 1 2 3 4 5, round 1\n\
+             def f(): ...  # round 1\n\
+             import g\n\
+             import os\n\
              # goal: one two\n\
              try:\n\
              \x20   # this failed and must be written differently:\n\

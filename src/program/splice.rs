@@ -11,12 +11,13 @@ use super::check_call::check_calls;
 use super::check_result::check_results;
 use super::edit::Edits;
 use super::fix::{drop_toolkit_imports, missing_imports, rename_report, unwrap_last_return};
+use super::lines::indent;
 use super::names::Names;
 use super::owner::move_to_owner;
 use super::quotes::part_quotes;
 use super::repair::{Repaired, is_prose, parses, repair};
 use super::rewrite::await_calls;
-use super::scaffold::Scaffold;
+use super::scaffold::{HOLE_INDENT, Scaffold};
 use super::syntax::{check_syntax, finding, parse_module};
 use super::toolkit_call::Toolkits;
 use super::{Config, Finding, Known, Program, Refusal};
@@ -40,7 +41,7 @@ pub fn splice(scaffold: &Scaffold, text: &str, known: &Known<'_>) -> Result<Prog
             names: BTreeSet::new(),
         };
         complete(&mut program, known, Origin::Model)?;
-        if is_body_of_try(&program) {
+        if is_body_of_try(&program.prefix, &program.hole, &program.suffix) || stays_in_bare_try(&program) {
             Ok(program)
         } else {
             let message = "the hole leaves the `try` around it: write plain statements, one below the other";
@@ -201,17 +202,23 @@ fn is_nothing(statement: &Stmt) -> bool {
 }
 
 /// The proof: with the hole in its place, the whole is one `try` after the declarations, with the hole's statements.
-fn is_body_of_try(program: &Program) -> bool {
-    let (Ok(hole), Ok(module)) =
-        (ruff_python_parser::parse_module(&program.hole), ruff_python_parser::parse_module(&program.text()))
+fn is_body_of_try(prefix: &str, hole: &str, suffix: &str) -> bool {
+    let text = format!("{prefix}{}{suffix}", indent(hole, HOLE_INDENT));
+    let (Ok(hole), Ok(module)) = (ruff_python_parser::parse_module(hole), ruff_python_parser::parse_module(&text))
     else {
         return false;
     };
     let tries = module.suite().iter().filter(|statement| matches!(statement, Stmt::Try(_))).count();
     let Some(Stmt::Try(last)) = module.suite().last() else { return false };
     // Statements that ran in an earlier try of the round stand before the hole.
-    let of_hole = last.body.iter().filter(|statement| statement.start().to_usize() >= program.prefix.len()).count();
+    let of_hole = last.body.iter().filter(|statement| statement.start().to_usize() >= prefix.len()).count();
     tries == 1 && last.handlers.len() == 1 && last.orelse.is_empty() && of_hole == hole.suite().len()
+}
+
+/// The proof where the host's own prefix is no program: that is never the hole's fault. Only the hole runs.
+fn stays_in_bare_try(program: &Program) -> bool {
+    !is_body_of_try(&program.prefix, "pass\n", &program.suffix)
+        && is_body_of_try("try:\n", &program.hole, &program.suffix)
 }
 
 fn syntax_finding(source: &str, error: &ParseError, origin: Origin) -> Finding {
@@ -261,7 +268,7 @@ fn bounded(source: &str, config: &Config) -> Result<(), Refusal> {
 }
 
 /// Runs with a stack on which a tree as deep as the text can make it is walked and dropped.
-fn on_large_stack<T>(bytes: usize, run: impl FnOnce() -> T) -> T {
+pub(super) fn on_large_stack<T>(bytes: usize, run: impl FnOnce() -> T) -> T {
     // Every level takes one byte of text at least, and less than 2 KiB of stack. Pages that are not used are not taken.
     stacker::grow((bytes * 2 * 1024).clamp(1 << 20, 1 << 30), run)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::interpreter::Captured;
+use crate::program::head;
 use crate::record::{Variable, WrittenVariable};
 use crate::store::packing::content_hash;
 
@@ -32,6 +33,7 @@ impl Default for Config {
 pub fn written_variable(captured: Captured, round: u64) -> WrittenVariable {
     let Captured { name, kind, content, type_name, preview, line, references } = captured;
     let (size, hash) = (content.len() as u64, content_hash(&content));
+    let preview = head(kind, &content).unwrap_or(preview);
     WrittenVariable {
         variable: Variable { name, kind, type_name, preview, size, hash, round, line, references },
         content,

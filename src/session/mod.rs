@@ -10,6 +10,7 @@ mod emitter;
 mod history;
 mod journal;
 mod limits;
+mod raised;
 mod recent;
 mod shapes;
 mod statistics;
@@ -26,6 +27,7 @@ pub use emitter::Emitter;
 pub use history::{Change, Origin};
 pub use journal::{Journal, call_key};
 pub use limits::{Config, written_variable};
+pub use raised::{exception_class, exception_line};
 pub use statistics::{OperationStatistics, RoundStatistics, call_statistics, round_statistics};
 
 use crate::crash;

@@ -7,6 +7,7 @@ use fimble_toolkit::ErrorKind;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::exception_class;
 use crate::record::{CallRecord, CallStatus, Outcome, Round};
 use crate::store::{Store, StoreError};
 
@@ -83,8 +84,9 @@ fn count_rounds(rounds: &[Round]) -> RoundStatistics {
                 continue;
             }
             Some(Outcome::Finished { .. }) => counted.finished += 1,
-            Some(Outcome::Raised { traceback, .. }) => {
-                *counted.errors.entry(raised(traceback).to_owned()).or_default() += 1;
+            Some(outcome @ Outcome::Raised { .. }) => {
+                let class = exception_class(outcome).unwrap_or_default();
+                *counted.errors.entry(class.to_owned()).or_default() += 1;
             }
             Some(Outcome::Stopped { limit, .. }) => *counted.errors.entry(limit.clone()).or_default() += 1,
         }
@@ -98,24 +100,6 @@ fn count_rounds(rounds: &[Round]) -> RoundStatistics {
     }
     [counted.median_ms, counted.p95_ms, counted.longest_ms] = spread(times_ms);
     counted
-}
-
-/// The class of the exception that a traceback ends with, without its module. Notes and values of names may follow its line.
-fn raised(traceback: &str) -> &str {
-    let is_class = |word: &&str| {
-        word.split('.').all(|part| {
-            part.starts_with(|first: char| first.is_alphabetic() || first == '_')
-                && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
-        })
-    };
-    // What is quoted of the program is indented.
-    let heads = traceback.lines().map(|line| line.split_once(':').map_or(line, |(head, _)| head));
-    let class = heads.rev().find(|head| is_class(head) && head.rsplit('.').next().is_some_and(starts_upper));
-    class.and_then(|class| class.rsplit('.').next()).unwrap_or("exception")
-}
-
-fn starts_upper(word: &str) -> bool {
-    word.starts_with(char::is_uppercase)
 }
 
 /// The statistics of all operations that a user's programs called since `since`, by toolkit and operation. Calls that were
@@ -261,23 +245,30 @@ mod tests {
             seed: String::new(),
             trace: String::new(),
         };
-        let raised = |traceback: &str| Outcome::Raised { traceback: traceback.to_owned(), statement: 1 };
+        let raised_as = |exception: &str, traceback: &str| Outcome::Raised {
+            traceback: traceback.to_owned(),
+            statement: 1,
+            exception: exception.to_owned(),
+        };
+        let raised = |traceback: &str| raised_as("", traceback);
         let outcomes = [
             Some(Outcome::Finished { value: None }),
             Some(Outcome::Finished { value: None }),
             Some(raised("Traceback (most recent call last):\n  File \"p\", line 1\n    x['a']\nKeyError: 'a: B'\n")),
             Some(raised("json.decoder.JSONDecodeError: Expecting value\nhint: look at it")),
             Some(raised("KeyError: 'b'\n    x = {}")),
+            Some(raised_as("ExceptionGroup", "  | ExceptionGroup: two\n    | ValueError: one\nNote: see the log")),
+            Some(raised_as("ValueError", "ValueError: one\nNote: see the log")),
             Some(Outcome::Stopped { limit: "wall".to_owned(), message: String::new() }),
             Some(Outcome::Suspended { on: "question".to_owned(), call: String::new() }),
             None,
         ];
         let rounds: Vec<Round> = (1..).zip(outcomes).map(|(number, outcome)| round(number, outcome)).collect();
         let counted = count_rounds(&rounds);
-        let errors = [("KeyError", 2), ("JSONDecodeError", 1), ("wall", 1)];
+        let errors = [("KeyError", 2), ("JSONDecodeError", 1), ("ExceptionGroup", 1), ("ValueError", 1), ("wall", 1)];
         assert_eq!(counted.errors, errors.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect());
-        assert_eq!((counted.rounds, counted.finished, counted.open), (8, 2, 2));
-        assert!((counted.success_rate - 1.0 / 3.0).abs() < 1e-9 && (counted.median_ms - 10.0).abs() < 1e-9);
+        assert_eq!((counted.rounds, counted.finished, counted.open), (10, 2, 2));
+        assert!((counted.success_rate - 0.25).abs() < 1e-9 && (counted.median_ms - 10.0).abs() < 1e-9);
         assert_eq!(count_rounds(&[]), RoundStatistics::default());
     }
 }

@@ -146,3 +146,18 @@ fn every_hop_to_agents_is_told() {
         assert!(line.starts_with("ok") || line.ends_with(" (hint)"), "{line}");
     }
 }
+
+#[test]
+fn programs_that_nothing_confines_are_a_warning() {
+    let home = Home::new();
+    let arguments = ["doctor", "-c", "interpreter.isolation=none", "-c", "llm.model=none", "-c", "llm.fill=none"];
+    let told = stdout(&home.output(&arguments, ""));
+    let mut lines = told.lines();
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("warn  interpreter: CPython ") && first.contains("isolation none ("), "{told}");
+    let warning = "      warning: isolation is none: a program can read, change and send whatever you can";
+    assert!(lines.next().unwrap().starts_with(warning), "{told}");
+    // Whoever is confined has nothing to be warned of.
+    let told = stdout(&home.output(&["doctor"], ""));
+    assert!(!told.contains("warning: isolation"), "{told}");
+}

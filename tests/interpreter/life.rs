@@ -229,3 +229,44 @@ async fn a_program_that_is_no_zygote_is_told_apart() {
     let error = Interpreter::start(&Config { executable: Some("/nothing/here".into()), ..config() }).await.unwrap_err();
     assert!(error.to_string().starts_with("the interpreter could not be started: /nothing/here: "), "{error}");
 }
+
+#[tokio::test]
+async fn a_program_that_is_ended_by_a_signal_is_told_which_and_whose_it_was() {
+    let interpreter = start().await;
+    let asked = "the program sent that signal to itself or asked for it";
+    for (source, how, why) in [
+        ("import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0.01)\ntime.sleep(9)", "ended by SIGALRM", asked),
+        ("import os\nos.kill(os.getpid(), 15)", "ended by SIGTERM", asked),
+        ("import os, signal\nsignal.signal(2, signal.SIG_DFL)\nos.kill(os.getpid(), 2)", "ended by SIGINT", asked),
+        ("import os\nos.kill(os.getpid(), 9)", "ended by SIGKILL", "the program sent it to itself"),
+        ("import ctypes\nctypes.string_at(0)", "ended by SIGSEGV", "a crash in compiled code"),
+        ("import os\nos.abort()", "ended by SIGABRT", "a crash in compiled code"),
+        ("import os\nos._exit(1)", "exited with code 1 ", "do not call `os._exit`"),
+    ] {
+        let finished = run(&interpreter, source).await;
+        let message = crash(&finished);
+        assert!(message.contains(how) && message.contains(why), "{source}: {message}");
+        assert!(message.contains("nothing was kept") && !message.contains("descriptor 3"), "{source}: {message}");
+        assert_eq!(message.contains("crash in compiled code"), why.contains("crash"), "{source}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_takes_the_runtimes_descriptor_away_is_told_so() {
+    let interpreter = start().await;
+    for lost in [
+        "os.close(3)",
+        "os.closerange(3, 256)",
+        "os.dup2(os.open('file', os.O_CREAT | os.O_RDWR), 3)",
+        "os.dup2(os.pipe()[1], 3)",
+    ] {
+        for goes_on in ["", "print('more')", "while True: pass", "import time\ntime.sleep(100)", "os._exit(0)"] {
+            let finished = run(&interpreter, &format!("import os\n{lost}\n{goes_on}")).await;
+            let message = crash(&finished);
+            assert!(message.contains("descriptor 3, which belongs to the runtime"), "{lost}, {goes_on}: {message}");
+            assert!(!message.contains("compiled code"), "{lost}, {goes_on}: {message}");
+        }
+    }
+    let forged = "import os\nos.write(3, b'x' * 1000)\nwhile True: pass";
+    assert!(crash(&run(&interpreter, forged).await).contains("descriptor 3 belongs to the runtime"));
+}

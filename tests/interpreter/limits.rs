@@ -430,3 +430,41 @@ async fn a_full_scratch_is_an_error_of_the_write() {
     }
     assert_eq!(output(&interpreter, "import os\nopen('a', 'w').close()\nprint(os.listdir())").await, "['a']\n");
 }
+
+#[tokio::test]
+async fn a_limit_that_kills_says_how_far_the_program_came_and_that_nothing_was_kept() {
+    let interpreter = start().await;
+    let endless = "sum(range(10**12))";
+    let blocked = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass\nx = 1";
+    // As the kernel ends it where the group of all programs has no more.
+    let memory = "\
+import os
+held = []
+try:
+    while True: held.append(b'x' * (1 << 20))
+except MemoryError: pass
+os.kill(os.getpid(), 9)";
+    let wall: fn(&mut Limits) = |limits| limits.wall_s = 0.5;
+    let cpu: fn(&mut Limits) = |limits| limits.cpu_s = 1;
+    for (source, change, name, place) in [
+        (endless.to_owned(), wall, "wall", "in statement 1"),
+        (format!("kept = 1\n{endless}\nx = 1"), wall, "wall", "in statement 2 of 3"),
+        (format!("kept = 1\n{endless}\nx = 1"), cpu, "cpu", "in statement 2 of 3"),
+        (blocked.to_owned(), wall, "wall", "in statement 3 of 4"),
+        (blocked.to_owned(), cpu, "cpu", "in statement 3 of 4"),
+        (memory.to_owned(), |limits| limits.memory_mib = 512, "memory", "in statement 4 of 4"),
+    ] {
+        let mut run = program(&source);
+        change(&mut run.limits);
+        let finished = finish(&interpreter, run, &Arc::default()).await;
+        let Ending::Limit { limit, message } = &finished.ending else { panic!("{source}: {finished:?}") };
+        let rest = format!("interpreter.limits.{name}{} ({place}); nothing that it assigned was kept", unit(name));
+        assert!(*limit == name && message.ends_with(&rest), "{source}: {message}");
+        assert!(finished.written.is_empty(), "{source}: {finished:?}");
+    }
+}
+
+/// What follows a limit's name in the name of its setting.
+fn unit(limit: &str) -> &str {
+    if limit == "memory" { "_mib" } else { "_s" }
+}

@@ -270,3 +270,43 @@ fn forbid_namespaces() {
     let program: seccompiler::BpfProgram = filter.try_into().unwrap();
     seccompiler::apply_filter_all_threads(&program).unwrap();
 }
+
+/// Folders below the mounts of control groups whose names begin so.
+fn groups(prefix: &str) -> Vec<std::path::PathBuf> {
+    fn search(folder: &std::path::Path, prefix: &str, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
+                    found.push(entry.path());
+                }
+                search(&entry.path(), prefix, found);
+            }
+        }
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mut found = Vec::new();
+    for folder in mounts.lines().filter(|line| line.contains(" - cgroup")).filter_map(|line| line.split(' ').nth(4)) {
+        search(folder.as_ref(), prefix, &mut found);
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_process_that_ended_leaves_no_control_group() {
+    for isolation in [Level::Full, Level::Reduced] {
+        let looked = Interpreter::start(&Config { isolation, ..config() }).await.unwrap();
+        if looked.isolation().layers.first().is_none_or(|layer| !layer.starts_with("cgroup")) {
+            return;
+        }
+        assert!(!groups(&format!("fimble-{}-", std::process::id())).is_empty(), "{isolation:?}");
+        let home = tempfile::tempdir().unwrap();
+        let program = "held = bytearray(100 << 20)\nopen('file', 'w').close()\n";
+        std::fs::write(home.path().join("program.py"), program).unwrap();
+        let mut command = Command::new(config().executable.unwrap());
+        command.args(["run", "program.py"]).current_dir(home.path()).env_clear().env("HOME", home.path());
+        command.env("FIMBLE_INTERPRETER__ISOLATION", format!("{isolation:?}").to_lowercase());
+        let mut process = command.stdin(std::process::Stdio::null()).spawn().unwrap();
+        assert!(process.wait().unwrap().success());
+        assert_eq!(groups(&format!("fimble-{}-", process.id())), Vec::<std::path::PathBuf>::new(), "{isolation:?}");
+    }
+}

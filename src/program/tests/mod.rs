@@ -2,6 +2,7 @@
 
 mod accepted;
 mod awaits;
+mod carried;
 mod corpus;
 mod hostile;
 mod refused;
