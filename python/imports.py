@@ -14,6 +14,14 @@ def when_imported(name, then):
     sys.meta_path.insert(0, _Finder(name, then))
 
 
+def meet(module, then):
+    """Calls `then()` now if the module of that name is there, else right after this thread imported it."""
+    if module in sys.modules:
+        then()
+    else:
+        when_imported(module, then)
+
+
 _before = []
 
 

@@ -39,13 +39,6 @@ def seed_packages(draw):
         numpy.seed([int.from_bytes(draw(4), "big") for _ in range(8)])
 
 
-def _meet(module, then):
-    if module in sys.modules:
-        then()
-    else:
-        imports.when_imported(module, then)
-
-
 class _Clock:
     """One clock: what it says now, and what it said before."""
 
@@ -128,8 +121,8 @@ class Repeat:
         time.asctime = lambda fields_=None, /: _asctime(fields(fields_))
         time.strftime = lambda format, fields_=None, /: _strftime(format, fields(fields_))
         os.urandom = self._source.bytes
-        _meet("datetime", lambda: self._begin_dates(wall))
-        _meet("random", lambda: self._begin_random(self._source.bytes))
+        imports.meet("datetime", lambda: self._begin_dates(wall))
+        imports.meet("random", lambda: self._begin_random(self._source.bytes))
         seed_packages(self._source.bytes)
 
     def said(self):

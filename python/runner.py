@@ -158,6 +158,7 @@ class Round:
         sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = self._output
         sys.stdin = sys.__stdin__ = Input()
         warnings.showwarning = self._warned
+        imports.meet("threading", self._hear_threads)
         self._namespace = begin(run["proxies"], self._calls, self._builtins)
         ending = self._perform()
         captured = self._look_back()
@@ -349,6 +350,14 @@ class Round:
 
     def _warn(self, sentence):
         self._output.write(f"warning: {sentence}\n")
+
+    def _hear_threads(self):
+        sys.modules["threading"].excepthook = self._thread_failed
+
+    def _thread_failed(self, failed, /):
+        if failed.exc_type is not SystemExit and failed.exc_value is not None:
+            name = failed.thread.name if failed.thread is not None else "?"
+            self._output.write(f"the thread {name} failed\n{tracebacks.describe(failed.exc_value, self._sources)}\n")
 
     def _warned(self, message, category, filename, lineno, file=None, line=None):
         where = f" (line {lineno})" if filename == self._file_name else ""

@@ -143,6 +143,21 @@ class Hints(unittest.TestCase):
             self.assertIn("\nhint: a program has no network; call a toolkit", played.ending["traceback"])
 
 
+class Threads(unittest.TestCase):
+    def test_an_error_of_a_thread_is_told_by_the_programs_own_lines(self):
+        source = """
+            import threading
+            def work(number):
+                return 1 / number
+            thread = threading.Thread(target=work, args=(0,), name="worker")
+            thread.start(), thread.join()
+            """
+        said = play(source).output
+        self.assertTrue(said.startswith("the thread worker failed\nTraceback (most recent call last):\n  File \"<program>\", line 3, in work\n"), said)
+        self.assertTrue(said.endswith("ZeroDivisionError: division by zero\nwhere number = 0\n"), said)
+        self.assertNotIn("threading.py", said)
+
+
 class Imports(unittest.TestCase):
     def test_a_program_that_left_no_way_to_import_is_looked_at_all_the_same(self):
         source = """
