@@ -149,6 +149,7 @@ pub async fn resume(
         declarations: &stage.gate.declarations_of(session),
         carried: &carried,
         shapes: &Default::default(),
+        not_kept: session.not_kept(),
         finish_length: false,
         config: &Default::default(),
     };

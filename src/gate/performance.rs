@@ -334,6 +334,7 @@ impl Performance<'_, '_> {
             if keeps { self.carry(&round, &played.finished) } else { Default::default() };
         round.written = written.iter().map(|written| written.variable.name.clone()).collect();
         round.removed.clone_from(&removed);
+        round.not_kept = self.session.not_kept_after(&written, &not_carried);
         let executed = self.executed(&round, &played, not_carried).await?;
         self.tell_end(&round, &executed);
         (self.settle)(self.session, &executed);
