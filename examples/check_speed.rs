@@ -50,8 +50,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let declarations = [toolkit("first_toolkit", 250), toolkit("second_toolkit", 245), system()];
     let config = Config::default();
     let shapes = BTreeMap::new();
-    let known =
-        Known { declarations: &declarations, carried: &[], shapes: &shapes, finish_length: false, config: &config };
+    let known = Known {
+        declarations: &declarations,
+        carried: &[],
+        shapes: &shapes,
+        not_kept: &Default::default(),
+        finish_length: false,
+        config: &config,
+    };
     let scaffold = Scaffold::new(&ScaffoldInput { goal: "report", ..ScaffoldInput::default() });
     let text = PROGRAM.trim();
     let wrong = text.replace("title=report_text.title", "titel=report_text.title");

@@ -1,5 +1,7 @@
 //! The core data that several rooms share: sessions, rounds, calls and variables. Plain data, no I/O.
 
+use std::collections::BTreeMap;
+
 use fimble_toolkit::{Risk, ToolError};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -73,6 +75,9 @@ pub struct Round {
     pub written: Vec<String>,
     /// The names it removed.
     pub removed: Vec<String>,
+    /// The names that it or an earlier round left and that could not be kept, with the reason, until they are written again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_kept: BTreeMap<String, String>,
     /// Top-level statements that ran to their end.
     pub statements_done: u32,
     /// How it ended; `None` while it runs, or if its owner died.

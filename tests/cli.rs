@@ -367,6 +367,8 @@ fn a_cancelled_call_is_ended_in_the_journal_and_for_front_ends() {
     assert_eq!(ends.len(), 1, "{}", stdout(&output));
     assert_eq!(ends[0]["failed"], true);
     assert!(ends[0]["content"].as_str().unwrap().starts_with("cut off"), "{}", ends[0]);
+    let is_named = |event: &&serde_json::Value| event["toolCallId"] == ends[0]["toolCallId"];
+    assert_eq!(events.iter().find(is_named).unwrap()["toolCallName"], "system_toolkit.sleep");
 }
 
 #[test]

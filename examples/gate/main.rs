@@ -144,8 +144,14 @@ async fn gated(gate: &Arc<Gate>, interpreter: &Interpreter, store: &Arc<dyn Stor
     let declarations = gate.declarations();
     let config = Default::default();
     let shapes = Default::default();
-    let known =
-        Known { declarations: &declarations, carried: &[], shapes: &shapes, finish_length: false, config: &config };
+    let known = Known {
+        declarations: &declarations,
+        carried: &[],
+        shapes: &shapes,
+        not_kept: &Default::default(),
+        finish_length: false,
+        config: &config,
+    };
     let program = from_file(&program(), &known).map_err(|refusal| refusal.to_string())?;
     let attendant: Arc<dyn Attendant> = Arc::new(Unattended);
     let cancel = CancellationToken::new();

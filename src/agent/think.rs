@@ -132,6 +132,7 @@ impl PromptParts {
             declarations: &self.gate.declarations_of(session),
             carried: &variables,
             shapes: &session.shapes(text).await,
+            not_kept: session.not_kept(),
             finish_length: is_cut,
             config: &self.program,
         };

@@ -74,6 +74,7 @@ impl Run {
             Some(session) => session.shapes(&source).await,
             None => Default::default(),
         };
+        let none = Default::default();
         let scope = match &going_on {
             Some(session) => gate.scope_of(session),
             None => open::scope_of_new(&config, &gate),
@@ -82,6 +83,7 @@ impl Run {
             declarations: &gate.declarations_in(&scope),
             carried: &carried,
             shapes: &shapes,
+            not_kept: going_on.as_ref().map_or(&none, Session::not_kept),
             finish_length: false,
             config: &config.program,
         };

@@ -226,10 +226,14 @@ impl Gate {
         }
     }
 
-    /// A toolkit's error as the program gets it: without secrets, and never the gate's own refusal.
+    /// A toolkit's error as the program gets it: without secrets, and of no kind that is the gate's own.
     fn told(&self, error: ToolError) -> ToolError {
         let ToolError { kind, message, hint } = error;
-        let kind = if kind == ErrorKind::Denied { ErrorKind::Forbidden } else { kind };
+        let kind = match kind {
+            ErrorKind::Denied => ErrorKind::Forbidden,
+            ErrorKind::Cancelled => ErrorKind::Failed,
+            kind => kind,
+        };
         ToolError { kind, message: self.secrets.mask(&message), hint: hint.map(|hint| self.secrets.mask(&hint)) }
     }
 

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use fimble_toolkit::{ErrorKind, ToolError};
+use fimble_toolkit::ErrorKind;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use super::let_go::{self, LetGo, cut_off};
 use super::performance::Performance;
 use super::{Attendant, Denial, Gate, ShownCard, plan};
 use crate::crash;
-use crate::event::{Custom, EventKind};
+use crate::event::{Custom, Event, EventKind};
 use crate::interpreter::{self, Interpreter, Limits};
 use crate::program::{Known, Program, reopened};
 use crate::record::{CallStatus, Outcome, Round};
@@ -149,6 +150,7 @@ pub async fn resume(
         declarations: &stage.gate.declarations_of(session),
         carried: &carried,
         shapes: &Default::default(),
+        not_kept: session.not_kept(),
         finish_length: false,
         config: &Default::default(),
     };
@@ -166,7 +168,7 @@ pub async fn resume(
 /// Those of the store.
 pub async fn abandon(session: &mut Session, gate: Option<&Gate>, why: &str) -> Result<Option<Round>, StoreError> {
     let Some(mut round) = session.reopen_round() else { return Ok(None) };
-    end_cut_off_calls(session, gate, &round, &session.emitter()).await?;
+    end_cut_off_calls(session, gate, &round, &session.emitter(), None).await?;
     let message = format!("the program was cut off and given up: {why}; nothing that it assigned was kept");
     round.outcome = Some(Outcome::Stopped { limit: "abandoned".to_owned(), message });
     round.ended_at = Some(Timestamp::now());
@@ -175,12 +177,14 @@ pub async fn abandon(session: &mut Session, gate: Option<&Gate>, why: &str) -> R
     Ok(Some(round))
 }
 
-/// Ends the calls that the program, or its end, left unanswered: their toolkits were told to stop.
+/// Ends the calls that the program, or its end, left unanswered: their toolkits were told to stop. `let_go` has those that the
+/// program did not wait for any more while it went on.
 pub(super) async fn end_cut_off_calls(
     session: &Session,
     gate: Option<&Gate>,
     round: &Round,
     emitter: &Emitter,
+    let_go: Option<&LetGo>,
 ) -> Result<(), StoreError> {
     let journal = session.journal(round.number);
     for mut call in session.calls(round.number).await? {
@@ -197,21 +201,24 @@ pub(super) async fn end_cut_off_calls(
         if let (Some(gate), CallStatus::Pending { task, .. }) = (gate, &call.status) {
             gate.abandon_task(session, &call, task).await;
         }
-        let error = ToolError::new(ErrorKind::Failed, "cut off: the program no longer waited for the answer");
-        let content = error.to_string();
-        call.status = CallStatus::Failed { error };
-        call.done_at = Some(Timestamp::now());
+        let ended = let_go.and_then(|let_go| let_go.of(&call));
+        let error = cut_off(if ended.is_some() { ErrorKind::Cancelled } else { ErrorKind::Failed });
+        let (done_at, is_told) = ended.unwrap_or_else(|| (Timestamp::now(), false));
+        call.status = CallStatus::Failed { error: error.clone() };
+        call.done_at = Some(done_at);
         journal.finish(&call).await?;
         crash::point("call ended");
-        let duration = Timestamp::now().duration_since(call.requested_at);
-        emitter.emit(EventKind::ToolCallResult {
-            message_id: format!("{}-result", call.key),
-            tool_call_id: call.key,
-            content,
-            role: "tool".to_owned(),
-            failed: true,
-            duration_ms: duration.as_secs_f64() * 1_000.0,
-        });
+        if is_told {
+            continue;
+        }
+        let is_begin = |event: &Event| matches!(&event.kind, EventKind::ToolCallChunk { tool_call_id, .. } if *tool_call_id == call.key);
+        // It may have been cut off between the journal and the front ends.
+        if !session.events_of_open_round().await?.iter().any(is_begin) {
+            let bytes = gate.map_or(usize::MAX, Gate::event_bytes);
+            emitter.emit(let_go::request(&call, &round.hole, bytes));
+        }
+        let duration = done_at.duration_since(call.requested_at);
+        emitter.emit(let_go::failed(call.key, &error, duration.as_secs_f64() * 1_000.0));
     }
     Ok(())
 }

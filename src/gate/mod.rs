@@ -28,6 +28,7 @@ mod glob;
 mod hooks;
 mod judge;
 mod learnt;
+mod let_go;
 mod limits;
 mod live;
 mod locks;
@@ -331,6 +332,11 @@ impl Gate {
     pub fn scope_with(&self, tenant: &str, own: View) -> Scope {
         let tenant = self.views.tenants.get(tenant).cloned();
         Scope::of([self.views.all.clone(), tenant.unwrap_or_default(), own])
+    }
+
+    /// Bytes of a call's arguments or result that an event shows.
+    fn event_bytes(&self) -> usize {
+        usize::try_from(self.config.event_result_kib.saturating_mul(1_024)).unwrap_or(usize::MAX)
     }
 
     /// The rounds that run now.

@@ -193,6 +193,7 @@ impl Performance<'_, '_> {
             replay,
             mode,
             scope,
+            let_go: Default::default(),
             acting: watch::Sender::new(0),
             prints: Mutex::new(MaskedStream::new(gate.secrets.clone())),
         });
@@ -310,7 +311,7 @@ impl Performance<'_, '_> {
         // Not before: a round that runs again would show the rest after the beginning.
         played.host.end_prints();
         let emitter = self.session.emitter();
-        end_cut_off_calls(self.session, Some(gate), &round, &emitter).await?;
+        end_cut_off_calls(self.session, Some(gate), &round, &emitter, Some(&played.host.let_go)).await?;
         let finished = &played.finished;
         let ran_on = matches!(finished.ending, Ending::Returned { .. } | Ending::Raised { .. });
         let diverged = played.host.effects().diverged().or_else(|| played.host.missing().filter(|_| ran_on));
@@ -334,6 +335,7 @@ impl Performance<'_, '_> {
             if keeps { self.carry(&round, &played.finished) } else { Default::default() };
         round.written = written.iter().map(|written| written.variable.name.clone()).collect();
         round.removed.clone_from(&removed);
+        round.not_kept = self.session.not_kept_after(&written, &not_carried);
         let executed = self.executed(&round, &played, not_carried).await?;
         self.tell_end(&round, &executed);
         (self.settle)(self.session, &executed);

@@ -71,7 +71,7 @@ impl Performance<'_, '_> {
 
     /// Ends a round whose plan was not approved.
     pub(super) async fn reject(&mut self, mut round: Round, sentence: String) -> Result<Executed, ExecuteError> {
-        end_cut_off_calls(self.session, Some(self.stage.gate), &round, &self.session.emitter()).await?;
+        end_cut_off_calls(self.session, Some(self.stage.gate), &round, &self.session.emitter(), None).await?;
         round.output.clear();
         round.ended_at = Some(Timestamp::now());
         let outcome = Outcome::Stopped { limit: "denied".to_owned(), message: sentence.clone() };

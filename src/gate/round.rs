@@ -17,11 +17,11 @@ use super::cards::{self, Cards};
 use super::consent::{Caller, Consent};
 use super::effects::Effects;
 use super::hooks::{HookEvent, Hooked};
+use super::let_go::{self, LetGo};
 use super::live::Running;
 use super::patience::{Patience, Suspension};
 use super::plan::Mode;
 use super::replay::{Replay, Teller};
-use super::risk::rating;
 use super::system::{self, System};
 use super::{Decision, Extent, Gate, Judgement, Lifted, MaskedStream};
 use crate::crash;
@@ -50,6 +50,7 @@ pub struct RoundGate {
     pub(super) mode: Mode,
     /// What of the toolkits its program sees.
     pub(super) scope: Scope,
+    pub(super) let_go: LetGo,
     /// How many toolkits act now.
     pub(super) acting: watch::Sender<usize>,
     /// What the program prints, on its way to the events.
@@ -111,7 +112,7 @@ impl RoundGate {
         let called = format!("{}.{}", call.target, call.method);
         let arguments = bind_call(&called, &operation, call.positional, call.keyword)?;
         self.gate.refuse_giant_arguments(&called, &arguments)?;
-        let (site, ordinal) = (call.site, call.ordinal);
+        let (number, site, ordinal) = (call.id, call.site, call.ordinal);
         let SessionContext { session, round, .. } = &self.context;
         let key = call_key(session, *round, site, ordinal, &call.target, &call.method, &arguments);
         let start = match self.replay.take(call.id, &key, &called) {
@@ -162,9 +163,11 @@ impl RoundGate {
             }
         };
         self.tell_request(&record);
+        self.let_go.begun(number, &record);
         let begun = Instant::now();
         let is_own = is_own(&record);
         let (result, acting) = self.act(&mut record, toolkit.as_ref(), &operation, arguments).await;
+        self.let_go.answered(number);
         crash::point("call acted");
         self.finish(&mut record, &result).await.map_err(|error| {
             ToolError::new(ErrorKind::Denied, format!("the call was made, but its result cannot be journaled: {error}"))
@@ -194,6 +197,8 @@ impl RoundGate {
             self.cards.repeat(&record);
         }
         match record.status {
+            // The program lets go of it again.
+            CallStatus::Failed { error } if error.kind == ErrorKind::Cancelled => std::future::pending().await,
             CallStatus::Failed { error } => {
                 if error.kind == ErrorKind::Denied {
                     self.effects.refuse(error.message.clone());
@@ -395,18 +400,8 @@ impl RoundGate {
         }
     }
 
-    /// Bytes of a call's arguments or result that an event shows.
-    fn event_bytes(&self) -> usize {
-        usize::try_from(self.gate.config.event_result_kib.saturating_mul(1_024)).unwrap_or(usize::MAX)
-    }
-
     pub(super) fn tell_request(&self, record: &CallRecord) {
-        self.teller.emit(EventKind::ToolCallChunk {
-            tool_call_id: record.key.clone(),
-            tool_call_name: format!("{}.{}", record.toolkit, record.operation),
-            delta: cut(&json_text(&record.arguments), self.event_bytes()),
-            rating: rating(&self.program, record.site.line).map(str::to_owned),
-        });
+        self.teller.emit(let_go::request(record, &self.program, self.gate.event_bytes()));
     }
 
     pub(super) fn tell_result(&self, record: &CallRecord, begun: Instant) {
@@ -415,7 +410,7 @@ impl RoundGate {
                 self.effects.fail(error.clone());
                 (error.to_string(), true)
             }
-            CallStatus::Done { result } => (cut(&json_text(result), self.event_bytes()), false),
+            CallStatus::Done { result } => (cut(&json_text(result), self.gate.event_bytes()), false),
             CallStatus::Waiting | CallStatus::Approved | CallStatus::Requested | CallStatus::Pending { .. } => return,
         };
         self.teller.emit(EventKind::ToolCallResult {
@@ -442,6 +437,10 @@ impl Host for RoundGate {
 
     fn waited(&self) -> Duration {
         self.running.waited()
+    }
+
+    fn let_go(&self, call: u64) {
+        self.end_let_go(call);
     }
 
     fn print(&self, text: &str) {
@@ -482,7 +481,7 @@ impl Drop for Acting<'_> {
 }
 
 /// The first `limit` bytes of `text`, with a mark if something was cut.
-fn cut(text: &str, limit: usize) -> String {
+pub(super) fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

@@ -218,6 +218,9 @@ pub struct HostCall {
 pub trait Host: Send + Sync {
     /// Answers one call. An error becomes a Python exception.
     async fn call(&self, call: HostCall) -> Result<Value, ToolError>;
+    /// The program let go of the call with that [`HostCall::id`], which is not answered; its future is dropped next. Default
+    /// nothing.
+    fn let_go(&self, _call: u64) {}
     /// A piece of output, as the program prints it.
     fn print(&self, text: &str);
     /// A top-level statement ran to its end: `number` of `of`, from 1.

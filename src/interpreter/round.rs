@@ -425,6 +425,7 @@ impl Round<'_> {
             return Err(format!("a cancellation of the unknown call {id}"));
         }
         if let Some(running) = self.running.get(&id) {
+            self.host.let_go(id);
             running.abort();
         } else if let Some(index) = self.queued.iter().position(|(call, _)| call.id == id) {
             // Otherwise its answer is on its way.

@@ -44,12 +44,15 @@ pub(super) fn undefined_names(source: &str, names: &Names, known: &Known<'_>) ->
         .iter()
         .filter(|(name, _)| !known.knows(name) && !names.anywhere.contains(name.as_str()) && !is_builtin(name))
         .filter_map(|(name, places)| {
-            let hint = match nearest(name, candidates.iter().copied()).first() {
-                Some(near) => format!("; did you mean `{near}`"),
-                None => String::new(),
+            let near = || nearest(name, candidates.iter().copied()).first().copied();
+            let message = match known.not_kept.get(name) {
+                Some(reason) => format!("`{name}` was not kept: {reason}"),
+                None => match near() {
+                    Some(near) => format!("nothing defines `{name}`; did you mean `{near}`"),
+                    None => format!("nothing defines `{name}`"),
+                },
             };
-            let line = line_of(source, places.first()?);
-            Some(Finding { line, message: format!("nothing defines `{name}`{hint}") })
+            Some(Finding { line: line_of(source, places.first()?), message })
         })
         .collect()
 }

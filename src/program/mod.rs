@@ -90,6 +90,8 @@ pub struct Known<'a> {
     pub carried: &'a [Variable],
     /// JSON Schemas of those of them that are known to the last field, by name.
     pub shapes: &'a BTreeMap<String, Value>,
+    /// Names that earlier programs left and that could not be kept, with the reason.
+    pub not_kept: &'a BTreeMap<String, String>,
     /// True if the generation ended at its length limit, see [`Finish::Length`](crate::llm::Finish::Length).
     pub finish_length: bool,
     /// The settings.

@@ -89,7 +89,8 @@ impl Session {
     pub async fn rewind(&mut self, at: u64) -> Result<Round, BranchError> {
         self.save().await?;
         self.reach_back(|_| false).await?;
-        self.settled(&self.rounds(0).await?, at)?;
+        let rounds = self.rounds(0).await?;
+        self.settled(&rounds, at)?;
         let number = self.record.rounds + 1;
         let then = self.variables_at(at).await?;
         let names: BTreeSet<&String> = then.iter().map(|variable| &variable.name).collect();
@@ -111,6 +112,11 @@ impl Session {
             output: String::new(),
             written: written.iter().map(|variable| variable.name.clone()).collect(),
             removed: removed.clone(),
+            not_kept: rounds
+                .into_iter()
+                .find(|round| round.number == at)
+                .map(|round| round.not_kept)
+                .unwrap_or_default(),
             statements_done: 0,
             outcome: Some(Outcome::Finished { value: None }),
             started_at: now,
@@ -135,6 +141,7 @@ impl Session {
         self.variables.retain(|name, _| !removed.contains(name));
         self.variables.extend(written.into_iter().map(|variable| (variable.name.clone(), variable)));
         self.open = None;
+        self.not_kept.clone_from(&round.not_kept);
         self.stored(session, 0);
         Ok(round)
     }

@@ -111,6 +111,7 @@ mod tests {
             output: String::new(),
             written: Vec::new(),
             removed: Vec::new(),
+            not_kept: Default::default(),
             statements_done: 0,
             outcome: Some(Outcome::Finished { value: None }),
             started_at: Timestamp::UNIX_EPOCH,

@@ -10,6 +10,7 @@ mod emitter;
 mod history;
 mod journal;
 mod limits;
+mod not_kept;
 mod raised;
 mod recent;
 mod shapes;
@@ -61,6 +62,8 @@ pub struct Session {
     /// Whether the record itself has changed since it was stored.
     changed: bool,
     variables: BTreeMap<String, Variable>,
+    /// Names that could not be kept, with the reason.
+    not_kept: BTreeMap<String, String>,
     /// The last round, as long as it can go on.
     open: Option<Round>,
     /// What rounds that begin are traced as.
@@ -251,6 +254,7 @@ impl Session {
             output: String::new(),
             written: Vec::new(),
             removed: Vec::new(),
+            not_kept: self.not_kept.clone(),
             statements_done: 0,
             outcome: None,
             started_at: Timestamp::now(),
@@ -370,6 +374,7 @@ impl Session {
         let variables = commit.written.into_iter().map(|written| written.variable);
         self.variables.extend(variables.map(|variable| (variable.name.clone(), variable)));
         self.stored(commit.session, commit.events.len());
+        self.not_kept.clone_from(&commit.round.not_kept);
         self.open = Some(commit.round).filter(|round| is_open(round.outcome.as_ref()));
         self.emitter.enter_round(0);
         Ok(kept_out)
@@ -440,6 +445,7 @@ impl Session {
     ) -> Self {
         Self {
             view: View::default(),
+            not_kept: last.as_ref().map(|round| round.not_kept.clone()).unwrap_or_default(),
             open: last.filter(|round| is_open(round.outcome.as_ref())),
             store,
             config: Config::default(),

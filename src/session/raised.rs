@@ -99,4 +99,11 @@ mod tests {
         assert_eq!(exception_class(&raised("", "where x = 1")), Some("exception"));
         assert_eq!(exception_line(&Outcome::Finished { value: None }), None);
     }
+
+    #[test]
+    fn a_round_that_was_stored_without_its_exception_is_read() {
+        let stored = r#"{"kind": "raised", "traceback": "KeyError: 'a'\nwhere b = 1", "statement": 2}"#;
+        let outcome: Outcome = serde_json::from_str(stored).unwrap();
+        assert_eq!((exception_class(&outcome), exception_line(&outcome)), (Some("KeyError"), Some("KeyError: 'a'")));
+    }
 }

@@ -237,6 +237,7 @@ mod tests {
             output: String::new(),
             written: Vec::new(),
             removed: Vec::new(),
+            not_kept: Default::default(),
             statements_done: 0,
             outcome,
             started_at: Timestamp::UNIX_EPOCH,

@@ -1,5 +1,7 @@
 //! Limits of time and of calls, as a program meets them.
 
+use serde_json::json;
+
 use super::*;
 
 /// A home with operations that take their time.
@@ -29,6 +31,13 @@ description = 'Says that it has begun, and ends once it is let go.'
 command = ['sh', '-c', 'touch begun; while [ ! -e over ]; do sleep 0.02; done']
 risk = 'write'
 timeout_s = 60
+
+[[operation]]
+name = 'mark'
+description = 'Leaves a line, and sleeps that long.'
+command = ['sh', '-c', 'echo $0 >> marks; sleep $0', '{seconds}']
+risk = 'write'
+params = { seconds = 'str' }
 
 [[operation]]
 name = 'change'
@@ -206,4 +215,65 @@ fn a_number_that_makes_no_sense_is_refused_before_anything_starts() {
         file.display()
     );
     assert_eq!((code, stderr), (Some(2), expected));
+}
+
+#[test]
+fn a_call_that_the_program_lets_go_of_ends_there_and_not_with_the_round() {
+    let home = slow("");
+    let program = "\
+import asyncio
+try:
+    await asyncio.wait_for(slow_toolkit.change(seconds='60'), 0.1)
+except TimeoutError:
+    print('gave up')
+await slow_toolkit.nap(seconds='1')
+";
+    let output = home.output(&["--toolkits", "toolkits", "run", "-", "--yes", "--json"], program);
+    let events: Vec<serde_json::Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<&serde_json::Value> =
+        events.iter().filter(|event| event["type"].as_str().unwrap().starts_with("TOOL_CALL_")).collect();
+    let [change, cut_off, nap, slept] = told[..] else { panic!("{}", stdout(&output)) };
+    assert_eq!(
+        (&change["toolCallName"], &change["toolCallId"]),
+        (&json!("slow_toolkit.change"), &cut_off["toolCallId"])
+    );
+    assert_eq!((&nap["toolCallName"], &nap["toolCallId"]), (&json!("slow_toolkit.nap"), &slept["toolCallId"]));
+    assert_eq!((&cut_off["failed"], &slept["failed"]), (&json!(true), &json!(false)));
+    let end = events.iter().find(|event| event["name"] == "round_ended").unwrap();
+    // One was after the other.
+    let both = cut_off["durationMs"].as_f64().unwrap() + slept["durationMs"].as_f64().unwrap();
+    assert!(both <= end["value"]["wall_ms"].as_f64().unwrap(), "{}", stdout(&output));
+
+    let stats = stdout(&home.output(&["--toolkits", "toolkits", "toolkits", "stats", "--json"], ""));
+    let counted: Vec<serde_json::Value> = stats.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [change, nap, _] = &counted[..] else { panic!("{stats}") };
+    assert_eq!((&change["errors"], &nap["errors"]), (&json!({ "cancelled": 1 }), &json!({})), "{stats}");
+    let both = change["longest_ms"].as_f64().unwrap() + nap["longest_ms"].as_f64().unwrap();
+    assert!(both <= end["value"]["wall_ms"].as_f64().unwrap(), "{stats}");
+}
+
+#[test]
+fn a_call_that_the_program_let_go_of_is_not_made_again_after_a_crash() {
+    let home = slow("");
+    let program = "\
+import asyncio
+try:
+    await asyncio.wait_for(slow_toolkit.mark(seconds='60'), 0.3)
+except TimeoutError:
+    print('gave up')
+await slow_toolkit.mark(seconds='0')
+";
+    std::fs::write(home.path().join("program.py"), program).unwrap();
+    // When the end of that call is in the journal, and the round's is not.
+    let mut command = home.fimble(&["--toolkits", "toolkits", "run", "program.py", "--yes"]);
+    let died = command.env("CRASH_FIMBLE_AT", "call ended").stdin(Stdio::null()).output().unwrap();
+    assert_eq!((died.status.code(), stdout(&died)), (None, "gave up\n".to_owned()), "{}", stderr(&died));
+    let list = stdout(&home.output(&["sessions", "list"], ""));
+    let session = list.split_whitespace().next().unwrap();
+    let again = home.output(&["--toolkits", "toolkits", "sessions", "resume", session, "--yes"], "");
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    let marks = std::fs::read_to_string(home.path().join("marks")).unwrap();
+    // The shell may not have come so far the first time.
+    assert!(["60\n0\n", "0\n"].contains(&&*marks), "{marks}");
 }

@@ -55,6 +55,7 @@ pub fn round(number: u64) -> Round {
         output: String::new(),
         written: vec![],
         removed: vec![],
+        not_kept: [("lines".to_owned(), "it is a generator".to_owned())].into(),
         statements_done: 0,
         outcome: None,
         started_at: at(number),

@@ -45,3 +45,33 @@ async fn a_session_goes_on_after_every_kind_of_definition() {
     let line = |line: &&str| !line.starts_with('#') && !line.is_empty();
     assert_eq!(rounds[1].prefix.lines().filter(line).count(), 14, "{}", rounds[1].prefix);
 }
+
+#[tokio::test]
+async fn a_name_that_could_not_be_kept_is_missed_with_the_reason() {
+    let first = format!("total = 3\nma = (n for n in [1, 2])\n{}", send("'made'"));
+    let uses = "a = 1\nprint(next(ma))\n".to_owned();
+    let keeps = format!("ma = 7\n{}", send("'kept'"));
+    let mut world = World::new([
+        first,
+        send("'between'"),
+        uses,
+        keeps,
+        format!("del ma\n{}", send("'gone'")),
+        "ma\n".to_owned(),
+        send("'x'"),
+    ])
+    .await;
+    assert_eq!(world.say("Make it").await, Verdict::Replied);
+    assert_eq!(world.say("Do something else").await, Verdict::Replied);
+    // Another process knows it, too.
+    world.reopen().await;
+    assert_eq!(world.say("Use it").await, Verdict::Replied);
+    let told = "(seen before it ran: line 2: `ma` was not kept: ";
+    assert!(world.last_prompt().contains(told), "{}", world.last_prompt());
+    assert!(!world.last_prompt().contains("did you mean"), "{}", world.last_prompt());
+    assert!(world.session.not_kept().is_empty(), "it is written again: {:?}", world.session.not_kept());
+    // Whoever deletes a name knows why it is gone.
+    assert_eq!(world.say("Delete it").await, Verdict::Replied);
+    assert_eq!(world.say("Use it again").await, Verdict::Replied);
+    assert!(world.last_prompt().contains("nothing defines `ma`"), "{}", world.last_prompt());
+}

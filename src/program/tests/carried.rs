@@ -36,7 +36,14 @@ fn shown(carried: &[Variable]) -> Vec<String> {
         panic!("{error}:\n{program}");
     }
     let config = Config::default();
-    let known = Known { declarations: &[], carried, shapes: &NO_SHAPES, finish_length: false, config: &config };
+    let known = Known {
+        declarations: &[],
+        carried,
+        shapes: &NO_SHAPES,
+        not_kept: &NOTHING_LOST,
+        finish_length: false,
+        config: &config,
+    };
     assert_eq!(splice(&scaffold, "y = 2\nprint(y)", &known).unwrap().hole, "y = 2\nprint(y)\n", "{program}");
     let lines = scaffold.prefix.lines().skip(1).take_while(|line| !line.starts_with("# goal"));
     lines.map(str::to_owned).collect()
@@ -96,8 +103,14 @@ fn what_was_stored_once_is_shown_as_far_as_it_can_be_read() {
 fn a_prefix_that_is_no_program_is_not_the_holes_fault() {
     let broken = Scaffold { prefix: format!("def f(: ...\n{}", scaffold().prefix), ..scaffold() };
     let (carried, config) = (carried(), Config::default());
-    let known =
-        Known { declarations: &[], carried: &carried, shapes: &NO_SHAPES, finish_length: false, config: &config };
+    let known = Known {
+        declarations: &[],
+        carried: &carried,
+        shapes: &NO_SHAPES,
+        not_kept: &NOTHING_LOST,
+        finish_length: false,
+        config: &config,
+    };
     assert_eq!(splice(&broken, "y = 2", &known).unwrap().hole, "y = 2\n");
     // What leaves the `try` is refused as ever.
     let leaves = "y = 2\nexcept ValueError:\n    pass\nz = 3";

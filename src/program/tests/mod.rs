@@ -202,14 +202,23 @@ fn carried() -> Vec<Variable> {
 /// Nothing is known of what is carried.
 static NO_SHAPES: BTreeMap<String, Value> = BTreeMap::new();
 
+/// All was kept.
+static NOTHING_LOST: BTreeMap<String, String> = BTreeMap::new();
+
 fn scaffold() -> Scaffold {
     Scaffold::new(&ScaffoldInput { goal: "do it", ..ScaffoldInput::default() })
 }
 
 fn splice_text(text: &str, finish_length: bool) -> Result<Program, Refusal> {
     let (declarations, carried, config) = (declarations(), carried(), Config::default());
-    let known =
-        Known { declarations: &declarations, carried: &carried, shapes: &NO_SHAPES, finish_length, config: &config };
+    let known = Known {
+        declarations: &declarations,
+        carried: &carried,
+        shapes: &NO_SHAPES,
+        not_kept: &NOTHING_LOST,
+        finish_length,
+        config: &config,
+    };
     splice(&scaffold(), text, &known)
 }
 
@@ -219,6 +228,7 @@ fn file(text: &str) -> Result<Program, Refusal> {
         declarations: &declarations,
         carried: &carried,
         shapes: &NO_SHAPES,
+        not_kept: &NOTHING_LOST,
         finish_length: false,
         config: &config,
     };

@@ -188,8 +188,14 @@ fn a_long_list_of_names_is_told_in_part() {
     let many = operation("many", &[("name", text(), None)].into_iter().chain(rows).collect::<Vec<_>>(), json!(true));
     let declarations = [toolkit("big_toolkit", operations.chain([many]).collect())];
     let config = Config::default();
-    let known =
-        Known { declarations: &declarations, carried: &[], shapes: &NO_SHAPES, finish_length: false, config: &config };
+    let known = Known {
+        declarations: &declarations,
+        carried: &[],
+        shapes: &NO_SHAPES,
+        not_kept: &NOTHING_LOST,
+        finish_length: false,
+        config: &config,
+    };
     let told = |text: &str| splice(&scaffold(), text, &known).unwrap_err().to_string();
     assert_eq!(
         told("await big_toolkit.list_things_7()"),

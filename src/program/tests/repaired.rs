@@ -111,6 +111,7 @@ fn statements_that_ran_are_not_run_again() {
         declarations: &declarations,
         carried: &carried,
         shapes: &NO_SHAPES,
+        not_kept: &NOTHING_LOST,
         finish_length: false,
         config: &config,
     };

@@ -24,6 +24,7 @@ fn typed(text: &str) -> Result<Program, Refusal> {
         declarations: &declarations,
         carried: &carried,
         shapes: &shapes,
+        not_kept: &NOTHING_LOST,
         finish_length: false,
         config: &config,
     };

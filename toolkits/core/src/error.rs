@@ -15,7 +15,7 @@ pub struct ToolError {
     pub hint: Option<String>,
 }
 
-/// The kinds of failure. Each is a Python exception class in the program, a subclass of `ToolError`.
+/// The kinds of failure. Each but `Cancelled` is a Python exception class in the program, a subclass of `ToolError`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -36,6 +36,9 @@ pub enum ErrorKind {
     Unavailable,
     /// The operation ran and failed.
     Failed,
+    /// The program let go of the call before it was answered. It is in the journal alone: no program sees it, and from
+    /// toolkits it becomes `Failed`.
+    Cancelled,
 }
 
 impl ToolError {
