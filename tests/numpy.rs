@@ -64,6 +64,7 @@ odd = pd.Series(pd.arrays.SparseArray([0, 1]))
 ];
 
 /// What rounds of one zygote draw from numpy's own generators: two of the same seed, and two without.
+#[expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 async fn draws(config: &Config) -> HashSet<String> {
     let interpreter = Interpreter::start(config).await.unwrap();
     let mut drawn = HashSet::new();
