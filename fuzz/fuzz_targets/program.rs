@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use fimble::program::{Config, Known, Scaffold, ScaffoldInput, from_file, hole_end, is_complete, splice, statements};
 use fimble_toolkit::{Declaration, Operation, Parameter, Risk};
 use libfuzzer_sys::fuzz_target;
-use serde_json::json;
+use serde_json::{Value, json};
 
 static DECLARATIONS: LazyLock<Vec<Declaration>> = LazyLock::new(|| {
     let parameter = |name: &str, schema, required| Parameter {
@@ -44,11 +44,18 @@ static DECLARATIONS: LazyLock<Vec<Declaration>> = LazyLock::new(|| {
     }]
 });
 
+/// No variables, and no length of a card.
+fn nothing_known(config: &Config) -> Known<'_> {
+    static NONE: BTreeMap<String, String> = BTreeMap::new();
+    static SHAPES: BTreeMap<String, Value> = BTreeMap::new();
+    Known { declarations: &DECLARATIONS, carried: &[], shapes: &SHAPES, not_kept: &NONE, finish_length: false, config }
+}
+
 fuzz_target!(|text: &str| {
     let config = Config::default();
     let scaffold = Scaffold::new(&ScaffoldInput { goal: "do it", ..ScaffoldInput::default() });
     for finish_length in [false, true] {
-        let known = Known { declarations: &DECLARATIONS, carried: &[], shapes: &BTreeMap::new(), finish_length, config: &config };
+        let known = Known { finish_length, ..nothing_known(&config) };
         match splice(&scaffold, text, &known) {
             Ok(program) => {
                 let whole = program.text();
@@ -61,7 +68,7 @@ fuzz_target!(|text: &str| {
             Err(refusal) => assert!(!refusal.findings.is_empty() && !refusal.to_string().is_empty()),
         }
     }
-    let known = Known { declarations: &DECLARATIONS, carried: &[], shapes: &BTreeMap::new(), finish_length: false, config: &config };
+    let known = nothing_known(&config);
     if let Ok(program) = from_file(text, &known) {
         assert!(from_file(&program.text(), &known).is_ok(), "{}", program.text());
     }
