@@ -99,6 +99,10 @@ class Calls:
                 del self._open[number], self._unused[number]
                 self._count -= 1
                 raise errors.InvalidArgument(f"the arguments are too large: {error}", None, target, method) from None
+            except BaseException:
+                # A signal handler of the program raised it: nobody waits for the call, and it may have been sent.
+                del self._open[number], self._unused[number]
+                raise
             self._ordinals[site] = ordinal + 1
             if self.repeat is not None:
                 self.repeat.called()

@@ -27,14 +27,13 @@ _before = []
 
 def begin():
     """Takes note of how modules are found, before a program changes it."""
-    _before[:] = list(sys.meta_path), list(sys.path), list(sys.path_hooks)
+    _before[:] = sys.meta_path[:], sys.path[:], sys.path_hooks[:], sys.path_importer_cache.copy()
 
 
 def forget():
     """Modules are found as they were at the beginning, and nothing is called any more."""
     if _before:
-        sys.meta_path, sys.path, sys.path_hooks = map(list, _before)
-        sys.path_importer_cache = {}
+        sys.meta_path, sys.path, sys.path_hooks, sys.path_importer_cache = (one.copy() for one in _before)
 
 
 class _Finder:

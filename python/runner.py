@@ -39,8 +39,8 @@ WARM = (
 ).split()
 
 _dup, _close, _closerange, _register = os.dup, os.close, os.closerange, os.register_at_fork
-# What a program may have open: `OPEN_FILES` in `src/interpreter/jail/limits.rs`.
-_DESCRIPTORS = 64
+# What a program may have open.
+_DESCRIPTORS = wire.native.OPEN_FILES if wire.native is not None else 64
 _VALUE = 4_000
 _NO_MEMORY = "the program's memory had no room to write it down; keep less, or hold less besides it"
 # Bytes of a final frame for what is no variable.

@@ -15,7 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use super::jail::SCRATCH_INODES;
+use super::jail::{OPEN_FILES, SCRATCH_INODES};
 use super::packages::SITE;
 use super::sources::{EARLY, LATE, Source};
 
@@ -294,6 +294,7 @@ fn load_sources(python: Python<'_>, modules: &Bound<'_, PyDict>) -> PyResult<()>
     native.add_function(wrap_pyfunction!(statements::statements, &native)?)?;
     native.add_function(wrap_pyfunction!(socket::comes, &native)?)?;
     native.setattr("SCRATCH_FILES", SCRATCH_INODES)?;
+    native.setattr("OPEN_FILES", OPEN_FILES)?;
     modules.set_item("_fimble.native", &native)?;
     package.setattr("native", native)?;
     for source in EARLY {

@@ -74,6 +74,24 @@ class Interrupted(unittest.TestCase):
         played = play(source, answer=lambda call: answers[call["method"]])
         self.assertEqual((played.output, played.contents["kept"], played.cancelled), ("late 2\n", '"late"', [1]))
 
+    def test_a_call_whose_sending_was_interrupted_is_not_waited_for(self):
+        fimble = child.load()
+
+        class Channel:
+            frame_bytes, spin_us = 1 << 20, 0
+
+            def put(self, kind, body):
+                raise TimeoutError("late")
+
+        class Output:
+            def flush(self):
+                """Nothing to flush."""
+
+        calls = fimble.calls.Calls(Channel(), Output(), fimble.limits.Guard(), 5, __file__, "")
+        make = lambda: calls.make("kit", "get", (1,), {})
+        self.assertRaises(TimeoutError, make)
+        self.assertEqual((calls.complete(), calls._count), ([], 1))
+
     def test_a_handler_that_calls_within_a_call_is_told_so(self):
         source = """
             import signal
@@ -159,6 +177,14 @@ class Threads(unittest.TestCase):
 
 
 class Imports(unittest.TestCase):
+    def test_what_is_known_of_folders_outlives_a_round(self):
+        fimble = child.load()
+        import sys
+
+        known = dict(sys.path_importer_cache)
+        fimble.runner.rehearse()
+        self.assertEqual({path: sys.path_importer_cache.get(path) for path in known}, known)
+
     def test_a_program_that_left_no_way_to_import_is_looked_at_all_the_same(self):
         source = """
             x = 1

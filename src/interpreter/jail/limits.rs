@@ -17,6 +17,9 @@ const CPU_GRACE_S: u64 = 1;
 /// user namespace. What is above it still runs; only new ones are refused, and to children alone.
 const THREADS: u64 = 512;
 
+/// Files that a program may have open.
+pub(crate) const OPEN_FILES: u64 = 64;
+
 /// Holds this process to its bounds for good. `own_user` says that nobody else's processes count as its own.
 pub(crate) fn limit_resources(bounds: &Bounds, own_user: bool) -> nix::Result<()> {
     let memory = bounds.memory_mib.saturating_mul(MIB);
@@ -26,7 +29,7 @@ pub(crate) fn limit_resources(bounds: &Bounds, own_user: bool) -> nix::Result<()
         (Resource::RLIMIT_DATA, memory),
         (Resource::RLIMIT_AS, space),
         (Resource::RLIMIT_FSIZE, bounds.scratch_mib.saturating_mul(MIB)),
-        (Resource::RLIMIT_NOFILE, 64),
+        (Resource::RLIMIT_NOFILE, OPEN_FILES),
         (Resource::RLIMIT_STACK, 8 * MIB),
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_MEMLOCK, 0),

@@ -10,7 +10,7 @@ mod root;
 mod seccomp;
 
 pub(super) use landlock::{confine_files, landlock_version};
-pub(super) use limits::{ignore_deadly_signals, let_files_grow, limit_resources};
+pub(super) use limits::{OPEN_FILES, ignore_deadly_signals, let_files_grow, limit_resources};
 pub(super) use namespaces::{die_with_parent, drop_capabilities, drop_root, enter_namespaces, forbid_inspection};
 pub(super) use root::{Folders, SCRATCH_INODES, Scratch, change_root, scratch_of, sweep, sweep_left};
 pub(super) use seccomp::{ChildFilter, filter_zygote};
